@@ -134,14 +134,32 @@ SINEW_API int sinew_op_create(sinew_function function, void* context, sinew_type
 /* Calls under way may continue to use it. Nothing is done for a predefined operation. */
 SINEW_API void sinew_op_destroy(sinew_op op);
 
-/* Options of one call, equal on all ranks; NULL for none of them. Begin with SINEW_OPTIONS_INIT. */
+/* Where the buffers of a call are. */
+#define SINEW_MEMORY_DETECT 0 /* the CUDA driver is asked, if the program has loaded it */
+#define SINEW_MEMORY_HOST 1
+#define SINEW_MEMORY_DEVICE 2 /* in the memory of a GPU */
+
+/* Options of one call, equal on all ranks but for the streams; NULL for none of them. Begin with
+ * SINEW_OPTIONS_INIT.
+ *
+ * Streams are for buffers in the memory of a GPU (CUstream, cudaStream_t; docs/gpu.md). Without one the
+ * buffers are ready at the call, which ends when the GPU has completed it. With `stream` the call runs in
+ * the order of that stream, and a blocking one returns when it is enqueued. With `after` it begins after
+ * what that stream has been given, and ends as without one. Not both. NULL is no stream: the default
+ * stream is (void*)1, CU_STREAM_LEGACY. */
 typedef struct sinew_options {
-    size_t size;           /* sizeof(sinew_options); later versions may append members */
+    size_t size;           /* sizeof(sinew_options); later versions may append members, and accept
+                              programs that were compiled with fewer */
     char const* algorithm; /* "ring", ...; NULL: the library chooses */
     int64_t timeout_ns;    /* 0: that of the communicator (SINEW_TIMEOUT) */
+    void* stream;
+    void* after;
+    int32_t memory; /* SINEW_MEMORY_...; needed only by a rank that passes NULL, because its part is
+                       empty, where the others pass memory of a GPU */
+    int32_t unused;
 } sinew_options;
 #define SINEW_OPTIONS_INIT \
-    { sizeof(sinew_options), NULL, 0 }
+    { sizeof(sinew_options), NULL, 0, NULL, NULL, SINEW_MEMORY_DETECT, 0 }
 
 /* ---- the world -------------------------------------------------------------------------------- */
 
@@ -153,6 +171,7 @@ typedef struct sinew_persistent sinew_persistent;
 typedef struct sinew_buckets sinew_buckets;
 typedef struct sinew_state sinew_state;
 typedef struct sinew_optimizer sinew_optimizer;
+typedef struct sinew_device_sgd sinew_device_sgd;
 typedef struct sinew_local_sgd sinew_local_sgd;
 typedef struct sinew_pool sinew_pool;
 typedef struct sinew_result sinew_result;

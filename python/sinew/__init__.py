@@ -13,8 +13,8 @@
 
 Started by `sinew run -n 4 python3 train.py`, mpirun or srun; alone it is a world of one rank.
 
-Buffers are numpy arrays and any other object with the buffer protocol (array.array, bytearray,
-memoryview) or with `__dlpack__` on the CPU (torch tensors). Errors are subclasses of `sinew.Error`.
+Buffers are numpy arrays, tensors of torch, and any other object with the buffer protocol (array.array, bytearray,
+memoryview), `__dlpack__` or `__cuda_array_interface__`, also in the memory of a GPU. Errors are subclasses of `sinew.Error`.
 The names of mpi4py (`Allreduce`, `Bcast`, ...) are aliases.
 """
 from . import _library
@@ -27,7 +27,7 @@ from ._mpi_names import (BAND, BOR, BXOR, BYTE, COMPLEX, Communicator, DOUBLE, D
                          INT, INT8_T, INT16_T, INT32_T, INT64_T, LAND, LONG, LOR, LXOR, MAX, MIN, PROD, SUM,
                          UINT8_T, UINT16_T, UINT32_T, UINT64_T, UNDEFINED)
 from ._operations import Op
-from ._optimizer import Adam, Sgd, ShardedOptimizer
+from ._optimizer import Adam, DeviceSgd, Sgd, ShardedOptimizer
 from ._persistent import PersistentRequest
 from ._request import ANY_SOURCE, Received, Request
 from ._state import TrainingState
@@ -38,7 +38,7 @@ __version__ = _library.version()
 
 __all__ = [
     "ANY_SOURCE", "Adam", "BAND", "BOR", "BXOR", "BYTE", "BackendError", "BucketTiming", "BucketTuning", "COMPLEX",
-    "CallbackError", "Communicator", "DOUBLE", "DOUBLE_COMPLEX", "Error", "FLOAT", "GradientBuckets",
+    "CallbackError", "Communicator", "DOUBLE", "DOUBLE_COMPLEX", "DeviceSgd", "Error", "FLOAT", "GradientBuckets",
     "GradientStep", "INT", "INT16_T", "INT32_T", "INT64_T", "INT8_T", "IN_PLACE", "LAND", "LONG", "LOR", "LXOR",
     "LibraryNotFound", "LocalSgd", "MAX", "MIN", "NotFinite", "Op", "PROD", "PeerLost", "PersistentRequest",
     "Received", "Request", "SUM", "Sgd", "ShardedOptimizer", "SystemError", "Timeout", "TrainingState", "UINT16_T",

@@ -6,10 +6,8 @@ import ctypes
 import sys
 from typing import Any
 
-F16, BF16, F32, F64, C64, C128, I8, I16, I32, I64, U8, U16, U32, U64 = range(14)
-OPAQUE = 0x80000000
-names = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128", "int8", "int16", "int32",
-         "int64", "uint8", "uint16", "uint32", "uint64")
+from ._elements import (BF16, C64, C128, F16, F32, F64, I8, I16, I32, I64, OPAQUE, U8, U16, U32, U64, Span, names)
+from ._exports import of_cuda_array_interface, of_dlpack
 
 # The type of each dtype of numpy that has been used, for calls that must be short. Only dtypes that the
 # buffer protocol knows and every operation is meant for.
@@ -23,25 +21,6 @@ _integer = {(1, True): I8, (2, True): I16, (4, True): I32, (8, True): I64,
             (1, False): U8, (2, False): U16, (4, False): U32, (8, False): U64}
 _floating = {"e": F16, "f": F32, "d": F64, "Zf": C64, "Zd": C128}
 _native = "<" if sys.byteorder == "little" else ">"
-
-
-class Span:
-    """Elements in memory: `pointer` (what ctypes takes for void*), `count`, `code`. Keeps the memory."""
-
-    __slots__ = ("pointer", "count", "code", "boolean", "_owner")
-
-    def __init__(self, pointer: Any, count: int, code: int, owner: Any, boolean: bool = False) -> None:
-        self.pointer = pointer
-        self.count = count
-        self.code = code
-        self.boolean = boolean
-        self._owner = owner
-
-    def type_name(self) -> str:
-        """The name of the elements' type, for errors."""
-        if self.boolean:
-            return "bool"
-        return names[self.code] if self.code < len(names) else f"structures of {self.code - OPAQUE} bytes"
 
 
 class _PyBuffer(ctypes.Structure):
@@ -111,48 +90,6 @@ def _of_memoryview(view: memoryview, writes: bool, what: str, owner: Any) -> Spa
     return Span(ctypes.c_void_p(read.address), count, code, (read, owner), boolean)
 
 
-class _DLTensor(ctypes.Structure):
-    # DLDevice and DLDataType are given member by member. DLManagedTensor begins with this.
-    _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int), ("device_id", ctypes.c_int),
-                ("ndim", ctypes.c_int), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8),
-                ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
-                ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64)]
-
-
-_capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-_capsule_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-_capsule_pointer.restype = ctypes.c_void_p
-
-_CPU = 1
-_dlpack_types = {(0, 8): I8, (0, 16): I16, (0, 32): I32, (0, 64): I64, (1, 8): U8, (1, 16): U16, (1, 32): U32,
-                 (1, 64): U64, (2, 16): F16, (2, 32): F32, (2, 64): F64, (4, 16): BF16, (5, 64): C64, (5, 128): C128,
-                 (6, 8): U8}
-
-
-def _of_dlpack(array: Any, what: str) -> Span:
-    device = array.__dlpack_device__()[0]
-    if int(device) != _CPU:
-        raise TypeError(f"{what} is not in the memory of the CPU (DLPack device {int(device)}). "
-                        "Copy it to the host first")
-    capsule = array.__dlpack__()  # keeps the memory; destroys the exported tensor, as nobody consumes it
-    tensor = _DLTensor.from_address(_capsule_pointer(capsule, b"dltensor"))
-    code = _dlpack_types.get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
-    if code is None:
-        raise TypeError(f"{what} has elements that cannot be sent (DLPack type {tensor.code} of {tensor.bits} bits)")
-    shape = [tensor.shape[i] for i in range(tensor.ndim)]
-    count = 1
-    for extent in shape:
-        count *= extent
-    if tensor.strides and count > 0:
-        stride = 1
-        for i in reversed(range(tensor.ndim)):
-            if shape[i] != 1 and tensor.strides[i] != stride:
-                raise ValueError(f"{what} is not contiguous in memory (C order). Pass a copy: {what}.contiguous()")
-            stride *= shape[i]
-    address = (tensor.data or 0) + tensor.byte_offset
-    return Span(ctypes.c_void_p(address), count, code, (capsule, array), tensor.code == 6)
-
-
 def _of_numpy_alone(array: Any, writes: bool, what: str) -> Span:
     """An array of numpy whose dtype the buffer protocol does not know."""
     if array.dtype.name == "bfloat16":  # of ml_dtypes
@@ -162,15 +99,19 @@ def _of_numpy_alone(array: Any, writes: bool, what: str) -> Span:
                     "bfloat16, float32, float64, complex64, complex128, bool, or structures of them")
 
 
-def span(array: Any, writes: bool, what: str) -> Span:
-    """The elements of `array`. `writes`: whether the call writes to them; `what` is the argument's name."""
+def span(array: Any, writes: bool, what: str, stream: int | None = None) -> Span:
+    """The elements of `array`. `writes`: whether the call writes to them; `what` is the argument's name. `stream`: the one
+    in whose order they will be used if they are in the memory of a GPU (ANY_STREAM: their owner orders it otherwise);
+    None: they must be in that of the host."""
     try:
         view = memoryview(array)
     except (TypeError, ValueError, BufferError) as error:
         if hasattr(array, "__array_interface__") and hasattr(array, "dtype"):
             return _of_numpy_alone(array, writes, what)
         if hasattr(array, "__dlpack__") and hasattr(array, "__dlpack_device__"):
-            return _of_dlpack(array, what)
+            return of_dlpack(array, writes, what, stream)
+        if hasattr(array, "__cuda_array_interface__"):
+            return of_cuda_array_interface(array, writes, what, stream)
         raise TypeError(f"{what} is a {type(array).__name__}, which has neither the buffer protocol nor __dlpack__ "
                         f"({error})") from None
     found = _of_memoryview(view, writes, what, array)

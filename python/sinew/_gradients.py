@@ -12,9 +12,12 @@ from ._buffers import span
 from ._call import check
 from ._communicator import BasicCommunicator
 from ._errors import UsageError
+from ._exports import ANY_STREAM
 from ._handle import OwnedHandle
 from ._library import BucketTimingStruct, GradientStepStruct, GradientStruct, library
-from ._tensors import GradientStep, address, averaged, gradient_options, index_of, indices, named, rows_of
+from ._tensors import (GradientStep, address, averaged, computed_on_default_stream, gradient_options, index_of, indices,
+                       named, rows_of)
+
 
 class BucketTiming(NamedTuple):
     """A size of buckets, and the median time of a step with it on the slowest rank; 0: not measured yet."""
@@ -47,13 +50,19 @@ class GradientBuckets(OwnedHandle):
     taken by `__dlpack__`). For an array a pair (shape, dtype) may stand: its memory is that of the bucket, so that
     nothing is copied, and `buckets["name"]` is the numpy array. Types: float16, bfloat16, float32, float64.
 
+    Gradients may be in the memory of a GPU, if all are: float16, bfloat16, float32. `stream` is the one that computes them,
+    by default CUDA's default stream, which is torch's, too; `ready` says that it has been given the work. The object keeps
+    the memory of the tensors, and so must the program: torch's `zero_grad(set_to_none=False)`.
+
     `wire`: how gradients travel ("native", "bf16", "f16", "fp8", "int8"; see docs/sgd.md). `order` is
     "reverse_registration" (the backward pass of most networks) or "registration". `clip_norm` scales all gradients down
     to that global norm. `check_finite` raises NotFinite, on all ranks, if a gradient has NaN or infinity.
     `powersgd_rank`: matrices of float32 travel as products of two of this rank; an array of more than two dimensions is a
     matrix whose rows are those of its first one. `tune_bucket_bytes` measures sizes of buckets in the first steps and
     keeps the fastest (`tuning`). The others are `bucket_bytes` (25 MiB), `first_bucket_bytes` (1 MiB), `op` ("average" or
-    "sum"), `error_feedback` (on), `algorithm` and `timeout` (seconds). Options are equal on all ranks. All methods but `ready` are collective, and for the thread that made this object.
+    "sum"), `error_feedback` (on), `algorithm` and `timeout` (seconds).
+    Options are equal on all ranks, but for `stream`. All methods but `ready` are collective, and for the thread that made
+    this object.
 
     Raises UsageError on all ranks, naming the rank and the tensor, if the ranks differ in what they do.
     """
@@ -71,7 +80,9 @@ class GradientBuckets(OwnedHandle):
         structs = (GradientStruct * max(len(pairs), 1))()
         for i, (name, gradient) in enumerate(pairs):
             structs[i] = self._struct(i, name, gradient)
+        computed_on_default_stream(given, self._keeps)
         check(library.sinew_buckets_create(comm._checked(), structs, len(pairs), given, self._handle))
+        self._comm = comm
         comm._family.add(self)
 
     def _struct(self, index: int, name: str, gradient: Any) -> GradientStruct:
@@ -85,7 +96,7 @@ class GradientBuckets(OwnedHandle):
             code = span(numpy.empty(1, element), True, name).code
             return GradientStruct(name.encode(), None, math.prod(extents), code,
                                   extents[0] if len(extents) >= 2 else 0)
-        elements = span(gradient, True, name)
+        elements = span(gradient, True, name, ANY_STREAM)
         self._keeps.append(elements)
         return GradientStruct(name.encode(), address(elements), elements.count, elements.code, rows_of(gradient))
 
@@ -147,12 +158,18 @@ class GradientBuckets(OwnedHandle):
     # ---- between steps ---------------------------------------------------------------------------
 
     def broadcast_parameters(self, parameters: Iterable[Any], root: int = 0) -> None:
-        """Copies the root's arrays to all ranks, and verifies by a hash that all have the same bits."""
-        spans = [span(each, True, f"parameter {i}") for i, each in enumerate(parameters)]
+        """Copies the root's arrays to all ranks, and verifies by a hash that all have the same bits; those in the memory of
+        a GPU are copied alone."""
+        arrays = list(parameters)
+        everywhere = [span(each, True, f"parameter {i}", ANY_STREAM) for i, each in enumerate(arrays)]
+        spans = [each for each in everywhere if each.device is None]
         structs = (GradientStruct * max(len(spans), 1))()
         for i, each in enumerate(spans):
             structs[i] = GradientStruct(None, address(each), each.count, each.code, 0)
         check(library.sinew_buckets_broadcast_parameters(self._checked(), structs, len(spans), root))
+        for array, each in zip(arrays, everywhere):
+            if each.device is not None:
+                self._comm.broadcast(array, root)
 
     def average(self, metrics: Sequence[float]) -> list[float]:
         """Numbers averaged over the ranks that have not joined."""

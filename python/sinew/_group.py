@@ -8,9 +8,12 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from . import _buffers
-from ._buffers import Span, span
-from ._call import Call, check, check_same_type, nanoseconds_of, options_of, text_of
+from ._buffers import span
+from ._call import (Call, Order, Placement, check, check_same_place, check_same_type, nanoseconds_of, options_of,
+                    text_of)
+from ._elements import Span
 from ._errors import USAGE, UsageError
+from ._exports import ANY_STREAM
 from ._library import Process, library
 from ._memory import allocate
 from ._operations import Op, operation
@@ -84,7 +87,7 @@ class Group:
 
     def algorithm_for(self, collective: str, array: Any, op: str | Op = "sum") -> str:
         """The name of the algorithm that a call on `array` (the whole vector) would use."""
-        data = span(array, False, "array")
+        data = span(array, False, "array", ANY_STREAM)
         bytes_ = data.count * library.sinew_type_size(data.code)
         return text_of(library.sinew_algorithm_for, self._checked(), collective.encode(), bytes_, data.code,
                      operation(op).code)
@@ -155,26 +158,30 @@ class Group:
         return rank
 
     def _call(self, name: str, array: Any, out: Any, *, op: str | Op | None = None, root: int | None = None,
-              parts: tuple[Any, Any] | None = None, sent: tuple[Any, Any] | None = None) -> Call:
-        """The arguments of a collective, in the order of sinew/sinew.h."""
+              parts: tuple[Any, Any] | None = None, sent: tuple[Any, Any] | None = None, order: Order | None) -> Call:
+        """The arguments of a collective, in the order of sinew/sinew.h. `order`: that of a call which takes memory of a
+        GPU."""
         handle = self._checked()
         if name == "barrier":
             return Call(name, [handle], (), None, None)
+        stream = order.stream if order is not None else None
         rooted_elsewhere = root is not None and root != self.rank
         if name == "broadcast":
-            data = span(out, True, "array")
-            return Call(name, [handle, data.pointer, data.count, data.code, root], data, out, None)
+            data = span(out, True, "array", stream)
+            return Call(name, [handle, data.pointer, data.count, data.code, root], data, out, None,
+                        order.placement(data) if order is not None else None)
         if rooted_elsewhere and name.startswith("scatter"):
             array, out = None, out if out is not None else array
-            first, second = _NOTHING, span(out, True, "out")
+            first, second = _NOTHING, span(out, True, "out", stream)
         elif rooted_elsewhere:
             out = None
-            first, second = span(array, False, "array"), _NOTHING
+            first, second = span(array, False, "array", stream), _NOTHING
         elif out is None:
-            first, second, out = _IN_PLACE_SPAN, span(array, True, "array"), array
+            first, second, out = _IN_PLACE_SPAN, span(array, True, "array", stream), array
         else:
-            first, second = span(array, False, "array"), span(out, True, "out")
+            first, second = span(array, False, "array", stream), span(out, True, "out", stream)
             check_same_type(first, second)
+            check_same_place(first, second)
         typed = first if second is _NOTHING else second
         arguments: list[Any] = [handle, first.pointer, first.count, second.pointer, second.count]
         kept: list[Any] = [first, second]
@@ -192,7 +199,10 @@ class Group:
             arguments.append(operation_.code)
         if root is not None:
             arguments.append(root)
-        return Call(name, arguments, kept, out, operation_)
+        placement = None
+        if order is not None and (order.named, first.device, second.device) != (None, None, None):
+            placement = order.placement(*(each for each in (first, second) if each not in (_NOTHING, _IN_PLACE_SPAN)))
+        return Call(name, arguments, kept, out, operation_, placement)
 
     def _sizes(self, values: Sequence[int] | None, what: str) -> Any:
         if values is None:
@@ -205,7 +215,8 @@ class Group:
         return (ctypes.c_size_t * size)(*values)
 
     def _block(self, call: Call, algorithm: str | None, timeout: float | None) -> Any:
-        status = getattr(library, "sinew_" + call.name)(*call.arguments, options_of(algorithm, timeout))
+        status = getattr(library, "sinew_" + call.name)(*call.arguments,
+                                                           options_of(algorithm, timeout, call.placement))
         if status:
             self._fail(status, call.kept, call.op)
         return call.result
@@ -219,13 +230,15 @@ class Group:
     def _start(self, call: Call, algorithm: str | None, timeout: float | None) -> Request:
         call.refuse_python()
         request = self._request(call)
-        check(getattr(library, "sinew_i" + call.name)(*call.arguments, options_of(algorithm, timeout), request.handle))
+        options = options_of(algorithm, timeout, call.placement)
+        check(getattr(library, "sinew_i" + call.name)(*call.arguments, options, request.handle))
         return request
 
-    def _message(self, function: Any, data: Span, peer: int, tag: int, timeout: float | None) -> Request:
+    def _message(self, function: Any, data: Span, peer: int, tag: int, timeout: float | None,
+                 placement: Placement | None) -> Request:
         request = self._request(data)
-        check(function(self._checked(), data.pointer, data.count, data.code, peer, tag, options_of(None, timeout),
-                       request.handle))
+        check(function(self._checked(), data.pointer, data.count, data.code, peer, tag,
+                       options_of(None, timeout, placement), request.handle))
         return request
 
     def _request(self, keeps: Any) -> Request:

@@ -26,7 +26,8 @@ class ReceivedStruct(ctypes.Structure):
 class OptionsStruct(ctypes.Structure):
     """sinew_options."""
 
-    _fields_ = [("size", c_size_t), ("algorithm", c_char_p), ("timeout_ns", c_int64)]
+    _fields_ = [("size", c_size_t), ("algorithm", c_char_p), ("timeout_ns", c_int64), ("stream", c_void_p),
+                ("after", c_void_p), ("memory", c_int32), ("unused", c_int32)]
 
 
 class GradientStruct(ctypes.Structure):
@@ -41,7 +42,7 @@ class GradientOptionsStruct(ctypes.Structure):
     _fields_ = [("size", c_size_t), ("bucket_bytes", c_size_t), ("first_bucket_bytes", c_size_t), ("op", c_size_t),
                 ("clip_norm", c_double), ("algorithm", c_char_p), ("timeout_ns", c_int64), ("wire", c_int32),
                 ("registration_order", c_int32), ("error_feedback", c_int32), ("check_finite", c_int32),
-                ("powersgd_rank", c_int32), ("tune_bucket_bytes", c_int32)]
+                ("powersgd_rank", c_int32), ("tune_bucket_bytes", c_int32), ("stream", c_void_p)]
 
 
 class GradientStepStruct(ctypes.Structure):
@@ -61,6 +62,13 @@ class ParameterStruct(ctypes.Structure):
 
     _fields_ = [("name", c_char_p), ("data", c_void_p), ("gradient", c_void_p), ("count", c_size_t),
                 ("type", c_uint32), ("unused", c_uint32)]
+
+
+class DeviceParameterStruct(ctypes.Structure):
+    """sinew_device_parameter."""
+
+    _fields_ = [("name", c_char_p), ("data", c_void_p), ("gradient", c_void_p), ("count", c_size_t),
+                ("type", c_uint32), ("gradient_type", c_uint32)]
 
 
 class OptimizerRuleStruct(ctypes.Structure):
@@ -219,6 +227,15 @@ _others: dict[str, tuple[Any, list[Any]]] = {
     "optimizer_state_elements": (c_size_t, [c_void_p]),
     "optimizer_add_to": (c_int, [c_void_p, c_void_p, c_char_p]),
     "optimizer_destroy": (None, [c_void_p]),
+    "device_sgd_create": (c_int, [c_void_p, POINTER(DeviceParameterStruct), c_size_t, POINTER(OptimizerRuleStruct),
+                                  POINTER(GradientOptionsStruct), POINTER(c_void_p)]),
+    "device_sgd_ready": (c_int, [c_void_p, c_size_t]),
+    "device_sgd_step": (c_int, [c_void_p, POINTER(GradientStepStruct)]),
+    "device_sgd_set_learning_rate": (c_int, [c_void_p, c_double]),
+    "device_sgd_average": (c_int, [c_void_p, POINTER(c_double), c_size_t]),
+    "device_sgd_join": (c_int, [c_void_p, POINTER(c_int)]),
+    "device_sgd_add_to": (c_int, [c_void_p, c_void_p, c_char_p]),
+    "device_sgd_destroy": (None, [c_void_p]),
     "local_sgd_create": (c_int, [c_void_p, POINTER(GradientStruct), c_size_t, POINTER(LocalSgdOptionsStruct),
                                  POINTER(c_void_p)]),
     "local_sgd_step": (c_int, [c_void_p, POINTER(c_int)]),

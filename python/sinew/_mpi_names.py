@@ -9,6 +9,7 @@ from typing import Any
 from . import _buffers
 from ._communicator import BasicCommunicator
 from ._errors import UsageError
+from ._exports import ANY_STREAM
 from ._operations import Op, predefined
 from ._request import ANY_SOURCE, Received
 
@@ -81,19 +82,26 @@ class _Buffer:
     def _check_type(self, type_: Datatype, what: str) -> None:
         if self.array is None or self.array is IN_PLACE:
             return
-        code = _buffers.span(self.array, False, what).code
+        code = _buffers.span(self.array, False, what, ANY_STREAM).code
         if code == type_.code:
             return
         if type_ is not BYTE:
             raise TypeError(f"{what}: the elements are not of type {type_!r}. A buffer is taken as what it is")
-        self.array = memoryview(self.array).cast("B")
+        self.array = self._view(what).cast("B")
+
+    def _view(self, what: str) -> memoryview:
+        try:
+            return memoryview(self.array)
+        except TypeError:
+            raise TypeError(f"{what}: bytes and parts can be taken of an array with the buffer protocol only, not of a "
+                            f"{type(self.array).__name__}") from None
 
     def _take(self, count: int, what: str) -> None:
-        view = memoryview(self.array)
-        elements = view.nbytes // view.itemsize
+        elements = _buffers.span(self.array, False, what, ANY_STREAM).count
         if count > elements:
             raise ValueError(f"{what} has {elements} elements, fewer than {count}")
         if count != elements:
+            view = self._view(what)
             self.array = view.cast("B").cast(view.format)[:count] if view.ndim != 1 else view[:count]
 
 

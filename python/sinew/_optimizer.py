@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Optimisers whose state is divided among the ranks."""
+"""Optimisers: one whose state is divided among the ranks, one for parameters on a GPU."""
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 from ._buffers import span
 from ._call import check
 from ._communicator import BasicCommunicator
+from ._elements import Span
 from ._errors import UsageError
+from ._exports import ANY_STREAM
 from ._handle import OwnedHandle
-from ._library import GradientStepStruct, OptimizerRuleStruct, ParameterStruct, library
+from ._library import DeviceParameterStruct, GradientStepStruct, OptimizerRuleStruct, ParameterStruct, library
 from ._state import TrainingState
-from ._tensors import GradientStep, address, averaged, gradient_options, index_of, indices, named
+from ._tensors import (GradientStep, address, averaged, computed_on_default_stream, gradient_options, index_of, indices,
+                       named)
 
 
 class Sgd(NamedTuple):
@@ -44,7 +47,76 @@ class Adam(NamedTuple):
                                    self.learning_rate, self.weight_decay, 0.0, self.beta1, self.beta2, self.epsilon)
 
 
-class ShardedOptimizer(OwnedHandle):
+class _Optimizer(OwnedHandle):
+    """What optimisers have in common. `_name` is that of their functions in the library."""
+
+    _closed = "this optimiser is closed"
+    _name: ClassVar[str]
+
+    def __len__(self) -> int:
+        """The number of tensors."""
+        return len(self._index)
+
+    def ready(self, tensor: str | int) -> None:
+        """Says that the gradient of a tensor has been computed in this step. Any thread may call it."""
+        self._call("ready", index_of(tensor, self._index))
+
+    def step(self) -> GradientStep:
+        """Returns when all parameters have been updated, on all ranks alike."""
+        step = GradientStepStruct()
+        self._call("step", step)
+        return GradientStep(step.active_ranks, step.norm)
+
+    def set_learning_rate(self, rate: float) -> None:
+        """Sets the learning rate from the next step on. Equal on all ranks; not collective."""
+        self._call("set_learning_rate", rate)
+
+    def average(self, metrics: Sequence[float]) -> list[float]:
+        """Numbers averaged over the ranks that have not joined."""
+        return averaged(f"sinew_{self._name}_average", self._checked(), metrics)
+
+    def join(self) -> int:
+        """For a rank that has no more data: takes part in the steps of the others until all have called it. Returns a
+        rank that has seen all steps."""
+        last = ctypes.c_int()
+        self._call("join", last)
+        return last.value
+
+    def add_to(self, training: TrainingState, name: str = "optimizer") -> None:
+        """Adds what this rank keeps to commits. The program adds the parameters."""
+        self._call("add_to", training._checked(), name.encode())
+
+    def close(self) -> None:
+        """Ends this rank's part. Not collective. A state that it was added to keeps what it stores."""
+        super().close()
+
+    def _make(self, comm: BasicCommunicator, parameters: Mapping[str, tuple[Any, Any]] | Iterable[Any],
+              rule: OptimizerRuleStruct, struct_of: Callable[[str, Span, Span], Any], stream: int | None,
+              options: dict[str, Any]) -> None:
+        """Makes the library's object of parameters and gradients, each of which `struct_of` puts into a struct. `stream` is
+        that of the arrays' export."""
+        given = gradient_options(**options)
+        pairs = named(parameters)
+        self._index = indices(name for name, _ in pairs)
+        structs = []
+        for name, (array, gradient) in pairs:
+            elements = span(array, True, name, stream)
+            slopes = span(gradient, True, f"the gradient of {name}", stream)
+            self._keeps += [elements, slopes]
+            structs.append(struct_of(name, elements, slopes))
+        computed_on_default_stream(given, self._keeps)
+        array_of = (type(structs[0]) * len(structs))(*structs) if structs else None
+        self._call_on(comm._checked(), "create", array_of, len(structs), rule, given, self._handle)
+        comm._family.add(self)
+
+    def _call(self, function: str, *arguments: Any) -> None:
+        self._call_on(self._checked(), function, *arguments)
+
+    def _call_on(self, handle: ctypes.c_void_p, function: str, *arguments: Any) -> None:
+        check(getattr(library, f"sinew_{self._name}_{function}")(handle, *arguments))
+
+
+class ShardedOptimizer(_Optimizer):
     """An optimiser whose state is divided among the ranks (stage 1 of ZeRO): each updates its part of the parameters.
 
         optimizer = sinew.ShardedOptimizer(comm, {"weights": (weights, gradient)}, sinew.Adam(learning_rate=1e-3))
@@ -60,70 +132,53 @@ class ShardedOptimizer(OwnedHandle):
     """
 
     _destroy = library.sinew_optimizer_destroy
-    _closed = "this optimiser is closed"
+    _name = "optimizer"
 
     def __init__(self, comm: BasicCommunicator,
                  parameters: Mapping[str, tuple[Any, Any]] | Iterable[tuple[str, tuple[Any, Any]]], rule: Sgd | Adam,
                  **options: Any) -> None:
         super().__init__()
-        given = gradient_options(**options)
-        pairs = named(parameters)
-        self._index = indices(name for name, _ in pairs)
-        structs = (ParameterStruct * max(len(pairs), 1))()
-        for i, (name, (array, gradient)) in enumerate(pairs):
-            elements, slopes = span(array, True, name), span(gradient, True, f"the gradient of {name}")
-            if (elements.count, elements.code) != (slopes.count, slopes.code):
-                raise UsageError(f"{name!r} has {elements.count} elements, and its gradient {slopes.count}, or they are "
-                                 "of different types (expected equal ones)")
-            self._keeps += [elements, slopes]
-            structs[i] = ParameterStruct(name.encode(), address(elements), address(slopes), elements.count,
-                                         elements.code)
-        check(library.sinew_optimizer_create(comm._checked(), structs, len(pairs), rule._struct(), given,
-                                             self._handle))
-        comm._family.add(self)
+        self._make(comm, parameters, rule._struct(), self._struct, None, options)
 
-    def __len__(self) -> int:
-        """The number of tensors."""
-        return len(self._index)
-
-    def ready(self, tensor: str | int) -> None:
-        """Says that the gradient of a tensor has been computed in this step. Any thread may call it."""
-        check(library.sinew_optimizer_ready(self._checked(), index_of(tensor, self._index)))
-
-    def step(self) -> GradientStep:
-        """Returns when all parameters have been updated, on all ranks alike."""
-        step = GradientStepStruct()
-        check(library.sinew_optimizer_step(self._checked(), step))
-        return GradientStep(step.active_ranks, step.norm)
-
-    def set_learning_rate(self, rate: float) -> None:
-        """Sets the learning rate from the next step on. Equal on all ranks; not collective."""
-        check(library.sinew_optimizer_set_learning_rate(self._checked(), rate))
+    @staticmethod
+    def _struct(name: str, elements: Span, gradient: Span) -> ParameterStruct:
+        if (elements.count, elements.code) != (gradient.count, gradient.code):
+            raise UsageError(f"{name!r} has {elements.count} elements, and its gradient {gradient.count}, or they are of "
+                             "different types (expected equal ones)")
+        return ParameterStruct(name.encode(), address(elements), address(gradient), elements.count, elements.code)
 
     def broadcast_parameters(self, root: int = 0) -> None:
         """Copies the root's parameters to all ranks."""
-        check(library.sinew_optimizer_broadcast_parameters(self._checked(), root))
-
-    def average(self, metrics: Sequence[float]) -> list[float]:
-        """Numbers averaged over the ranks that have not joined."""
-        return averaged("sinew_optimizer_average", self._checked(), metrics)
-
-    def join(self) -> int:
-        """For a rank that has no more data: takes part in the steps of the others until all have called it. Returns a
-        rank that has seen all steps."""
-        last = ctypes.c_int()
-        check(library.sinew_optimizer_join(self._checked(), last))
-        return last.value
+        self._call("broadcast_parameters", root)
 
     @property
     def state_elements(self) -> int:
         """How many floats this rank keeps."""
         return library.sinew_optimizer_state_elements(self._checked())
 
-    def add_to(self, training: TrainingState, name: str = "optimizer") -> None:
-        """Adds what this rank keeps to commits. Parameters are added by the program, as shared arrays."""
-        check(library.sinew_optimizer_add_to(self._checked(), training._checked(), name.encode()))
 
-    def close(self) -> None:
-        """Ends this rank's part. Not collective. A state that it was added to keeps what it stores."""
-        super().close()
+class DeviceSgd(_Optimizer):
+    """SGD for parameters in the memory of a GPU: the kernel that has the sums of the gradients updates them.
+
+        optimizer = sinew.DeviceSgd(comm, {"weights": (weights, gradient)}, sinew.Sgd(learning_rate=0.1, momentum=0.9))
+
+    Parameters are float32, gradients float32, bfloat16 or float16, all of one GPU; a step is that of ShardedOptimizer.
+    Parameters are equal on all ranks at first (`comm.broadcast`). Options, `stream` among them, are those of
+    sinew.GradientBuckets, and so is what `ready` says. Raises Unavailable if the library has no kernels for the GPU.
+    """
+
+    _destroy = library.sinew_device_sgd_destroy
+    _name = "device_sgd"
+
+    def __init__(self, comm: BasicCommunicator,
+                 parameters: Mapping[str, tuple[Any, Any]] | Iterable[tuple[str, tuple[Any, Any]]], rule: Sgd = Sgd(),
+                 **options: Any) -> None:
+        super().__init__()
+        self._make(comm, parameters, rule._struct(), self._struct, ANY_STREAM, options)
+
+    @staticmethod
+    def _struct(name: str, elements: Span, gradient: Span) -> DeviceParameterStruct:
+        if elements.count != gradient.count:
+            raise UsageError(f"{name!r} has {elements.count} elements, and its gradient {gradient.count}")
+        return DeviceParameterStruct(name.encode(), address(elements), address(gradient), elements.count, elements.code,
+                                     gradient.code)

@@ -6,8 +6,9 @@ import ctypes
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from . import _buffers
 from ._call import check, nanoseconds_of
+from ._cuda import DEFAULT_STREAM, stream_of
+from ._elements import Span
 from ._errors import UsageError
 from ._library import GradientOptionsStruct, library
 from ._operations import Op, operation
@@ -25,8 +26,8 @@ class GradientStep(NamedTuple):
 def gradient_options(*, bucket_bytes: int = 25 << 20, first_bucket_bytes: int = 1 << 20, wire: str = "native",
                      op: str | Op = "average", order: str = "reverse_registration", error_feedback: bool = True,
                      check_finite: bool = False, clip_norm: float = 0.0, powersgd_rank: int = 0,
-                     tune_bucket_bytes: bool = False, algorithm: str | None = None,
-                     timeout: float | None = None) -> GradientOptionsStruct:
+                     tune_bucket_bytes: bool = False, algorithm: str | None = None, timeout: float | None = None,
+                     stream: Any = None) -> GradientOptionsStruct:
     """The options of sinew.GradientBuckets."""
     if wire not in _WIRES:
         raise UsageError(f"there is no wire format {wire!r} (there are: {', '.join(_WIRES)})")
@@ -35,7 +36,14 @@ def gradient_options(*, bucket_bytes: int = 25 << 20, first_bucket_bytes: int = 
     return GradientOptionsStruct(
         ctypes.sizeof(GradientOptionsStruct), bucket_bytes, first_bucket_bytes, operation(op).code, clip_norm,
         algorithm.encode() if algorithm else None, nanoseconds_of(timeout), _WIRES.index(wire),
-        int(order == "registration"), int(error_feedback), int(check_finite), powersgd_rank, int(tune_bucket_bytes))
+        int(order == "registration"), int(error_feedback), int(check_finite), powersgd_rank, int(tune_bucket_bytes),
+        stream_of(stream))
+
+
+def computed_on_default_stream(options: GradientOptionsStruct, tensors: Iterable[Span]) -> None:
+    """Sets the stream of tensors in the memory of a GPU, if the program has named none."""
+    if options.stream is None and any(each.device is not None for each in tensors):
+        options.stream = DEFAULT_STREAM
 
 
 def named(tensors: Mapping[str, Any] | Iterable[Any]) -> list[tuple[str, Any]]:
@@ -71,7 +79,7 @@ def index_of(tensor: str | int, known: Mapping[str, int]) -> int:
     return tensor
 
 
-def address(elements: _buffers.Span) -> int | None:
+def address(elements: Span) -> int | None:
     """The address of elements, for structs."""
     return ctypes.cast(elements.pointer, ctypes.c_void_p).value if elements.count else None
 

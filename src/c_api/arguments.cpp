@@ -47,6 +47,9 @@ static_assert(SINEW_MINLOC == static_cast<sinew_op>(ReduceOp::Kind::minloc));
 static_assert(SINEW_MAXLOC == static_cast<sinew_op>(ReduceOp::Kind::maxloc));
 static_assert(SINEW_AVERAGE == static_cast<sinew_op>(ReduceOp::Kind::average));
 static_assert(SINEW_ANY_SOURCE == any_source);
+static_assert(SINEW_MEMORY_DETECT == static_cast<int>(Memory::detect));
+static_assert(SINEW_MEMORY_HOST == static_cast<int>(Memory::host));
+static_assert(SINEW_MEMORY_DEVICE == static_cast<int>(Memory::device));
 
 // The layout of what crosses the boundary is part of the ABI of version 1.
 static_assert(sizeof(sinew_status) == 4);
@@ -54,8 +57,9 @@ static_assert(sizeof(sinew_type) == 4);
 static_assert(sizeof(sinew_op) == sizeof(void*));
 static_assert(sizeof(sinew_received) == 16 && offsetof(sinew_received, tag) == 4 &&
               offsetof(sinew_received, count) == 8);
-static_assert(sizeof(sinew_options) == 24 && offsetof(sinew_options, algorithm) == 8 &&
-              offsetof(sinew_options, timeout_ns) == 16);
+static_assert(sizeof(sinew_options) == 48 && offsetof(sinew_options, algorithm) == 8 &&
+              offsetof(sinew_options, timeout_ns) == 16 && offsetof(sinew_options, stream) == 24 &&
+              offsetof(sinew_options, after) == 32 && offsetof(sinew_options, memory) == 40);
 static_assert(sizeof(sinew_gradient) == 32 && offsetof(sinew_gradient, type) == 24 &&
               offsetof(sinew_gradient, rows) == 28);
 static_assert(sizeof(sinew_bucket_timing) == 16);
@@ -65,7 +69,11 @@ static_assert(sizeof(sinew_optimizer_rule) == 72 &&
               offsetof(sinew_optimizer_rule, epsilon) == 64);
 static_assert(sizeof(sinew_local_sgd_options) == 56 &&
               offsetof(sinew_local_sgd_options, buckets) == 40);
-static_assert(sizeof(sinew_gradient_options) == 80 && offsetof(sinew_gradient_options, op) == 24 &&
+static_assert(sizeof(sinew_device_parameter) == 40 &&
+              offsetof(sinew_device_parameter, gradient_type) == 36);
+static_assert(sizeof(sinew_gradient_options) == 88 &&
+              offsetof(sinew_gradient_options, stream) == 80 &&
+              offsetof(sinew_gradient_options, op) == 24 &&
               offsetof(sinew_gradient_options, timeout_ns) == 48 &&
               offsetof(sinew_gradient_options, check_finite) == 68 &&
               offsetof(sinew_gradient_options, powersgd_rank) == 72);
@@ -111,13 +119,20 @@ void require_size(size_t given, size_t expected, char const* initializer) {
 
 CallOptions call_options(sinew_options const* options) {
     if (options == nullptr) return {};
-    require_size(options->size, sizeof(sinew_options), "SINEW_OPTIONS_INIT");
-    if (options->timeout_ns < 0)
-        throw UsageError(text("timeout_ns is ", options->timeout_ns,
+    sinew_options const from = with_defaults(*options, SINEW_OPTIONS_INIT,
+                                             offsetof(sinew_options, stream), "SINEW_OPTIONS_INIT");
+    if (from.timeout_ns < 0)
+        throw UsageError(text("timeout_ns is ", from.timeout_ns,
                               " (expected at least 0; 0: that of the communicator)"));
+    if (from.memory < SINEW_MEMORY_DETECT || from.memory > SINEW_MEMORY_DEVICE)
+        throw UsageError(text("memory is ", from.memory,
+                              " (expected SINEW_MEMORY_DETECT to SINEW_MEMORY_DEVICE)"));
     CallOptions result;
-    if (options->algorithm != nullptr) result.algorithm = options->algorithm;
-    result.timeout = std::chrono::nanoseconds(options->timeout_ns);
+    if (from.algorithm != nullptr) result.algorithm = from.algorithm;
+    result.timeout = std::chrono::nanoseconds(from.timeout_ns);
+    result.stream = from.stream;
+    result.after = from.after;
+    result.memory = static_cast<Memory>(from.memory);
     return result;
 }
 

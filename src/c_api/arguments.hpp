@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 #include <memory>
 #include <string_view>
 
@@ -21,9 +22,22 @@ Collective collective(char const* name);
 sinew_received received_of(Received const& received);
 Parts parts_of(Communicator const& comm, size_t const* counts, size_t const* offsets);
 
-/// Throws UsageError unless options say the size of their struct. Once members are appended, the sizes of
-/// earlier versions are accepted, too.
+/// Throws UsageError unless options say the size of their struct. Once members are appended, it is
+/// replaced by `with_defaults`.
 void require_size(size_t given, size_t expected, char const* initializer);
+
+/// The options of a program, which may have been compiled with an earlier version of their struct: what it
+/// lacks is as in `defaults`. `least` is the size of the first version.
+template <class Struct>
+Struct with_defaults(Struct const& given, Struct const& defaults, std::size_t least,
+                     char const* initializer) {
+    if (given.size < least || given.size > sizeof(Struct))
+        throw UsageError(text("the options say that their size is ", given.size, " (expected ",
+                              least, " to ", sizeof(Struct), "). Begin with ", initializer));
+    Struct result = defaults;
+    std::memcpy(&result, &given, given.size);
+    return result;
+}
 
 inline Communicator& communicator_of(sinew_communicator* comm) {
     return *required(comm, "the communicator").comm;

@@ -60,10 +60,7 @@ int sinew_buckets_ready(sinew_buckets* buckets, size_t tensor) {
 }
 
 int sinew_buckets_finish(sinew_buckets* buckets, sinew_gradient_step* step) {
-    return guarded([&] {
-        GradientStep const done = buckets_of(buckets).finish();
-        if (step != nullptr) *step = {done.norm, done.active_ranks, 0};
-    });
+    return guarded([&] { store_step(buckets_of(buckets).finish(), step); });
 }
 
 int sinew_buckets_broadcast_parameters(sinew_buckets* buckets, sinew_gradient const* parameters,
@@ -73,17 +70,11 @@ int sinew_buckets_broadcast_parameters(sinew_buckets* buckets, sinew_gradient co
 }
 
 int sinew_buckets_average(sinew_buckets* buckets, double* metrics, size_t count) {
-    return guarded([&] {
-        if (count > 0) required(metrics, "the metrics");
-        buckets_of(buckets).average({metrics, count});
-    });
+    return guarded([&] { average_metrics(buckets_of(buckets), metrics, count); });
 }
 
 int sinew_buckets_join(sinew_buckets* buckets, int* last) {
-    return guarded([&] {
-        required(last, "the pointer for the rank");
-        *last = buckets_of(buckets).join();
-    });
+    return guarded([&] { join_steps(buckets_of(buckets), last); });
 }
 
 int sinew_buckets_residuals(sinew_buckets const* buckets, float* residuals, size_t room,

@@ -12,6 +12,7 @@
 #include <sinew/sinew.h>
 #include <sinew/communicator.hpp>
 #include <sinew/pool.hpp>
+#include <sinew/sgd/device_sgd.hpp>
 #include <sinew/sgd/gradient_buckets.hpp>
 #include <sinew/sgd/local_sgd.hpp>
 #include <sinew/sgd/sharded_optimizer.hpp>
@@ -111,6 +112,16 @@ struct sinew_optimizer {
 
     sinew::c_api::Dependant dependant;
     std::shared_ptr<sinew::ShardedOptimizer> optimizer;  // states that it was added to have it, too
+};
+
+struct sinew_device_sgd {
+    sinew_device_sgd(sinew_communicator& comm, std::vector<sinew::Parameter> parameters,
+                     sinew::Sgd rule, sinew::GradientOptions const& options)
+        : dependant(comm.dependants), optimizer(std::make_shared<sinew::DeviceSgd>(
+                                          *comm.comm, std::move(parameters), rule, options)) {}
+
+    sinew::c_api::Dependant dependant;
+    std::shared_ptr<sinew::DeviceSgd> optimizer;  // states that it was added to have it, too
 };
 
 struct sinew_local_sgd {

@@ -60,12 +60,7 @@ size_t sinew_local_sgd_steps(sinew_local_sgd const* local) {
 }
 
 int sinew_local_sgd_add_to(sinew_local_sgd* local, sinew_state* state, char const* name) {
-    return guarded([&] {
-        auto& to = required(state, "the state");
-        to.added.reserve(to.added.size() + 1);
-        local_of(local).add_to(to.state, &required(name, "the name"));
-        to.added.push_back(local->local);
-    });
+    return guarded([&] { add_to_state(required(local, "the local SGD").local, state, name); });
 }
 
 void sinew_local_sgd_destroy(sinew_local_sgd* local) { delete local; }

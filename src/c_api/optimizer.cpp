@@ -26,28 +26,6 @@ std::vector<Parameter> parameters_of(sinew_parameter const* given, size_t count)
     return parameters;
 }
 
-OptimizerRule rule_of(sinew_optimizer_rule const* given) {
-    auto const& rule = required(given, "the rule");
-    require_size(rule.size, sizeof(sinew_optimizer_rule), "SINEW_SGD_INIT or SINEW_ADAM_INIT");
-    switch (rule.kind) {
-        case SINEW_RULE_SGD:
-            return Sgd{.learning_rate = rule.learning_rate,
-                       .momentum = rule.momentum,
-                       .weight_decay = rule.weight_decay,
-                       .nesterov = rule.nesterov != 0};
-        case SINEW_RULE_ADAM:
-            return Adam{.learning_rate = rule.learning_rate,
-                        .beta1 = rule.beta1,
-                        .beta2 = rule.beta2,
-                        .epsilon = rule.epsilon,
-                        .weight_decay = rule.weight_decay,
-                        .decoupled = rule.decoupled != 0};
-        default:
-            throw UsageError(text("the kind of the rule is ", rule.kind,
-                                  " (expected SINEW_RULE_SGD or SINEW_RULE_ADAM)"));
-    }
-}
-
 }  // namespace
 
 int sinew_optimizer_create(sinew_communicator* comm, sinew_parameter const* parameters,
@@ -56,9 +34,10 @@ int sinew_optimizer_create(sinew_communicator* comm, sinew_parameter const* para
     return guarded([&] {
         required(optimizer, "the pointer for the optimiser");
         auto& of = required(comm, "the communicator");
-        *optimizer = std::make_unique<sinew_optimizer>(of, parameters_of(parameters, count),
-                                                       rule_of(rule), gradient_options(options))
-                         .release();
+        *optimizer =
+            std::make_unique<sinew_optimizer>(of, parameters_of(parameters, count),
+                                              optimizer_rule(rule), gradient_options(options))
+                .release();
     });
 }
 
@@ -67,10 +46,7 @@ int sinew_optimizer_ready(sinew_optimizer* optimizer, size_t tensor) {
 }
 
 int sinew_optimizer_step(sinew_optimizer* optimizer, sinew_gradient_step* step) {
-    return guarded([&] {
-        GradientStep const done = optimizer_of(optimizer).step();
-        if (step != nullptr) *step = {done.norm, done.active_ranks, 0};
-    });
+    return guarded([&] { store_step(optimizer_of(optimizer).step(), step); });
 }
 
 int sinew_optimizer_set_learning_rate(sinew_optimizer* optimizer, double rate) {
@@ -82,17 +58,11 @@ int sinew_optimizer_broadcast_parameters(sinew_optimizer* optimizer, int root) {
 }
 
 int sinew_optimizer_average(sinew_optimizer* optimizer, double* metrics, size_t count) {
-    return guarded([&] {
-        if (count > 0) required(metrics, "the metrics");
-        optimizer_of(optimizer).average({metrics, count});
-    });
+    return guarded([&] { average_metrics(optimizer_of(optimizer), metrics, count); });
 }
 
 int sinew_optimizer_join(sinew_optimizer* optimizer, int* last) {
-    return guarded([&] {
-        required(last, "the pointer for the rank");
-        *last = optimizer_of(optimizer).join();
-    });
+    return guarded([&] { join_steps(optimizer_of(optimizer), last); });
 }
 
 size_t sinew_optimizer_state_elements(sinew_optimizer const* optimizer) {
@@ -100,12 +70,8 @@ size_t sinew_optimizer_state_elements(sinew_optimizer const* optimizer) {
 }
 
 int sinew_optimizer_add_to(sinew_optimizer* optimizer, sinew_state* state, char const* name) {
-    return guarded([&] {
-        auto& to = required(state, "the state");
-        to.added.reserve(to.added.size() + 1);
-        optimizer_of(optimizer).add_to(to.state, &required(name, "the name"));
-        to.added.push_back(optimizer->optimizer);
-    });
+    return guarded(
+        [&] { add_to_state(required(optimizer, "the optimiser").optimizer, state, name); });
 }
 
 void sinew_optimizer_destroy(sinew_optimizer* optimizer) { delete optimizer; }

@@ -31,6 +31,7 @@ GradientOptions gradient_options(sinew_gradient_options const* given) {
     options.check_finite = from.check_finite != 0;
     options.powersgd_rank = from.powersgd_rank;
     options.tune_bucket_bytes = from.tune_bucket_bytes != 0;
+    options.stream = from.stream;
     return options;
 }
 
@@ -54,6 +55,28 @@ std::vector<Buffer> buffers_of(sinew_gradient const* given, size_t count) {
     for (size_t i = 0; i < count; ++i)
         buffers.emplace_back(given[i].data, given[i].count, data_type(given[i].type));
     return buffers;
+}
+
+OptimizerRule optimizer_rule(sinew_optimizer_rule const* given) {
+    auto const& rule = required(given, "the rule");
+    require_size(rule.size, sizeof(sinew_optimizer_rule), "SINEW_SGD_INIT or SINEW_ADAM_INIT");
+    switch (rule.kind) {
+        case SINEW_RULE_SGD:
+            return Sgd{.learning_rate = rule.learning_rate,
+                       .momentum = rule.momentum,
+                       .weight_decay = rule.weight_decay,
+                       .nesterov = rule.nesterov != 0};
+        case SINEW_RULE_ADAM:
+            return Adam{.learning_rate = rule.learning_rate,
+                        .beta1 = rule.beta1,
+                        .beta2 = rule.beta2,
+                        .epsilon = rule.epsilon,
+                        .weight_decay = rule.weight_decay,
+                        .decoupled = rule.decoupled != 0};
+        default:
+            throw UsageError(text("the kind of the rule is ", rule.kind,
+                                  " (expected SINEW_RULE_SGD or SINEW_RULE_ADAM)"));
+    }
 }
 
 }  // namespace sinew::c_api

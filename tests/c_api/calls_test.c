@@ -307,6 +307,20 @@ static void test_refusals(sinew_communicator* comm) {
     OK(sinew_barrier(comm, &options));
     options.size = 4;
     FAILS(SINEW_ERROR_USAGE, "SINEW_OPTIONS_INIT", sinew_barrier(comm, &options));
+    options.memory = 3;
+    options.stream = &value;
+    options.size = 24; /* of a program that was compiled before there were streams */
+    OK(sinew_barrier(comm, &options));
+    options.size = sizeof options;
+    FAILS(SINEW_ERROR_USAGE, "memory is 3", sinew_barrier(comm, &options));
+    options.memory = SINEW_MEMORY_HOST;
+    int const self = rank;
+    FAILS(SINEW_ERROR_USAGE, "a stream was given, but a buffer is in host memory",
+          sinew_send(comm, &value, 1, SINEW_F64, self, 0, &options));
+    options.after = options.stream;
+    options.stream = NULL;
+    FAILS(SINEW_ERROR_USAGE, "a stream was given, but a buffer is in host memory",
+          sinew_recv(comm, &value, 1, SINEW_F64, self, 0, &options, NULL));
     FAILS(SINEW_ERROR_USAGE, "no type of elements 99",
           sinew_allreduce(comm, SINEW_IN_PLACE, 0, &value, 1, 99, SINEW_SUM, NULL));
     FAILS(SINEW_ERROR_USAGE, "root 99", sinew_broadcast(comm, &value, 1, SINEW_F64, 99, NULL));

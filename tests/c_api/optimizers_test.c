@@ -157,6 +157,28 @@ static void test_optimizer(sinew_communicator* comm) {
     CHECK(sinew_optimizer_state_elements(NULL) == 0);
 }
 
+/* What can be said of it without a GPU; tests/python has the rest. */
+static void test_device_sgd(sinew_communicator* comm) {
+    float weights[4] = {0}, gradient[4] = {0};
+    sinew_device_parameter const parameter = {"weights", weights, gradient, 4, SINEW_F32, SINEW_F32};
+    sinew_optimizer_rule rule = SINEW_ADAM_INIT;
+    sinew_gradient_options options = SINEW_GRADIENT_OPTIONS_INIT;
+    sinew_device_sgd* optimizer = NULL;
+    FAILS(SINEW_ERROR_USAGE, "the rule is Adam", sinew_device_sgd_create(comm, &parameter, 1, &rule, NULL, &optimizer));
+    rule.kind = SINEW_RULE_SGD;
+    FAILS(SINEW_ERROR_USAGE, "host memory", sinew_device_sgd_create(comm, &parameter, 1, &rule, NULL, &optimizer));
+    sinew_gradient const in_host_memory = {"weights", gradient, 4, SINEW_F32, 0};
+    sinew_buckets* buckets = NULL;
+    options.stream = &rule;
+    FAILS(SINEW_ERROR_USAGE, "no tensor is in the memory of a GPU",
+          sinew_buckets_create(comm, &in_host_memory, 1, &options, &buckets));
+    options.size = offsetof(sinew_gradient_options, stream); /* of a program that was compiled before */
+    OK(sinew_buckets_create(comm, &in_host_memory, 1, &options, &buckets));
+    sinew_buckets_destroy(buckets);
+    FAILS(SINEW_ERROR_USAGE, "the optimiser is NULL", sinew_device_sgd_ready(NULL, 0));
+    sinew_device_sgd_destroy(NULL);
+}
+
 static void test_local_sgd(sinew_communicator* comm) {
     float weights[100];
     sinew_gradient const parameter = {"weights", weights, 100, SINEW_F32, 0};
@@ -212,6 +234,7 @@ int main(int argc, char** argv) {
     test_powersgd(comm);
     test_tuning(comm);
     test_optimizer(comm);
+    test_device_sgd(comm);
     test_local_sgd(comm);
     OK(sinew_world_destroy(world));
     return failures == 0 ? 0 : 1;

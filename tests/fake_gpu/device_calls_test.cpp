@@ -301,6 +301,56 @@ TEST(Streams, OrderCallsThroughTheHost) {
     });
 }
 
+/// Gives the stream work that begins soon and stores a value in `data`, and calls `call` meanwhile.
+template <class Call>
+void while_computing(DeviceStream const& stream, DeviceArray<float> const& data, float value,
+                     Call const& call) {
+    Delayed delayed;
+    delayed.to = data.data();
+    delayed.value = value;
+    stream.call(&Delayed::run, &delayed);
+    std::jthread const soon([&] {
+        std::this_thread::sleep_for(20ms);
+        delayed.go = true;
+    });
+    call();
+}
+
+TEST(Streams, MayComputeTheBuffersOfACall) {
+    on_gpus(2, [](Communicator& comm) {
+        DeviceArray<float> data(1, 0.0F), out(1, 0.0F);
+        DeviceStream const stream;
+        CallOptions const on{.after = stream};
+        while_computing(stream, data, 5, [&] { comm.allreduce(data.span(), sum, on); });
+        EXPECT_EQ(data.values()[0], 10.0F);  // the call has ended
+        while_computing(stream, data, 3, [&] { comm.iallreduce(data.span(), sum, on).wait(); });
+        EXPECT_EQ(data.values()[0], 6.0F);
+        int const other = 1 - comm.rank();
+        while_computing(stream, data, 7,
+                        [&] { comm.sendrecv(data.span(), other, out.span(), other, 0, on); });
+        EXPECT_EQ(out.values()[0], 7.0F);
+        std::vector<float> host(1);
+        while_computing(stream, data, 8, [&] {
+            Request receive = comm.irecv(std::span(host), other, 0);
+            comm.isend(data.span(), other, 0, on).wait();
+            receive.wait();
+        });
+        EXPECT_EQ(host[0], 8.0F);
+        EXPECT_THAT(thrown_by<UsageError>([&] {
+                        comm.send(data.span(), other, 0, {.stream = stream, .after = stream});
+                    }),
+                    HasSubstr("both stream and after"));
+        EXPECT_THAT(thrown_by<UsageError>([&] { comm.send(host, other, 0, on); }),
+                    HasSubstr("in host memory"));
+        void* graph = nullptr;
+        ASSERT_EQ(cuStreamBeginCapture_v2(stream, 1), 0);
+        EXPECT_THAT(thrown_by<UsageError>([&] { comm.send(data.span(), other, 0, on); }),
+                    HasSubstr("records a graph"));
+        cuStreamEndCapture(stream, &graph);
+        cuGraphDestroy(graph);
+    });
+}
+
 TEST(Graphs, ReplayCalls) {
     use_fake_nccl();
     run_thread_ranks(3, [](Communicator& comm) {

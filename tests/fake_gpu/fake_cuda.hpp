@@ -35,6 +35,8 @@ unsigned long fake_cuda_copies();
 unsigned long fake_cuda_copied_bytes();
 
 // The driver's functions that only tests call.
+int cuCtxGetCurrent(void** context);
+int cuCtxSetCurrent(void* context);
 int cuMemAlloc_v2(unsigned long long* memory, std::size_t bytes);
 int cuMemFree_v2(unsigned long long memory);
 int cuStreamCreate(void** stream, unsigned flags);

@@ -67,7 +67,10 @@ struct Inside {
 int issue(std::shared_ptr<Comm> const& comm, void* stream, std::vector<Operation> operations) {
     ++comm->launching;
     auto const group = std::make_shared<std::vector<Operation>>(std::move(operations));
-    auto const launch = [comm, stream, group] {
+    void* context = nullptr;  // that of the default stream
+    cuCtxGetCurrent(&context);
+    auto const launch = [comm, stream, context, group] {
+        cuCtxSetCurrent(context);
         struct Argument {
             std::shared_ptr<Comm> comm;
             std::shared_ptr<std::vector<Operation>> group;

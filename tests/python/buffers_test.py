@@ -65,8 +65,11 @@ def test_dlpack(comm):
     data = np.zeros((2, comm.size))
     comm.allgather(Dlpack(np.ones(2)), out=Dlpack(data))
     assert (data == 1).all()
-    with ranks.raises(TypeError, "not in the memory of the CPU (DLPack device 2)"):
-        comm.allreduce(Dlpack(data, device=2))
+    with ranks.raises(TypeError, "not in the memory of the CPU (DLPack device 10)"):
+        comm.allreduce(Dlpack(data, device=10))
+    data[:] = 1
+    comm.allreduce(Dlpack(data, device=3))  # memory of the host that CUDA has pinned
+    assert (data == comm.size).all()
     with ranks.raises(ValueError, "not contiguous"):
         comm.allreduce(Dlpack(np.zeros((4, 4))[:, ::2]))
     gc.collect()

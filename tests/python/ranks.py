@@ -2,26 +2,26 @@
 """Runs the tests of a module on all ranks, for programs that `sinew run` or mpirun starts.
 
 A test is a function `test_NAME(comm)` of the module. All ranks run them in the same order; the exit code is 1 if one
-has failed on this rank, and 77 without numpy.
+has failed on this rank, and 77 without numpy. Where SINEW_REQUIRE_GPU is 1, a test that would be skipped fails.
 """
 from __future__ import annotations
 
+import importlib.util
+import os
 import sys
 import traceback
-from typing import Any
+from typing import Any, NoReturn
+
+import sinew
 
 
-def skip(reason: str) -> None:
-    print(f"SKIP: {reason}")
-    sys.exit(77)
+def requires_gpu() -> bool:
+    return os.environ.get("SINEW_REQUIRE_GPU") == "1"
 
 
-try:
-    import numpy  # noqa: F401
-except ImportError:
-    skip("numpy is not installed (Debian: python3-numpy)")
-
-import sinew  # noqa: E402
+def skip(reason: str) -> NoReturn:
+    print(f"SKIP: {reason}" if not requires_gpu() else f"SINEW_REQUIRE_GPU=1, but {reason}")
+    sys.exit(1 if requires_gpu() else 77)
 
 
 class raises:
@@ -43,8 +43,10 @@ class raises:
         return True
 
 
-def run(module: dict[str, Any]) -> None:
+def run(module: dict[str, Any], *, needs_numpy: bool = True) -> None:
     """Runs the tests of `module`, which is globals()."""
+    if needs_numpy and importlib.util.find_spec("numpy") is None:
+        skip("numpy is not installed (Debian: python3-numpy)")
     failed = 0
     with sinew.World() as world:
         comm = world.communicator

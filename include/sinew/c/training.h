@@ -13,7 +13,8 @@ extern "C" {
 /* ---- gradients of data-parallel training (sinew/sgd/gradient_buckets.hpp) --------------------------- */
 
 /* A tensor of type f16, bf16, f32 or f64, in memory of the program that outlives the buckets; `data`
- * is NULL: in memory of its bucket, which sinew_buckets_view returns. */
+ * is NULL: in memory of its bucket, which sinew_buckets_view returns. All tensors may be in the memory of
+ * one GPU (f16, bf16, f32). */
 typedef struct sinew_gradient {
     char const* name;
     void* data;
@@ -46,11 +47,14 @@ typedef struct sinew_gradient_options {
     int32_t check_finite;
     int32_t powersgd_rank;     /* matrices travel as products of two of this rank; 0: as they are */
     int32_t tune_bucket_bytes; /* 1: measures sizes in the first steps, and keeps the fastest */
+    void*
+        stream; /* of gradients in the memory of a GPU: the stream that computes them, which `ready` then
+                     says to have been given that work; NULL: a gradient is complete at `ready` */
 } sinew_gradient_options;
 #define SINEW_GRADIENT_OPTIONS_INIT                                                            \
     {                                                                                          \
         sizeof(sinew_gradient_options), (size_t)25 << 20, (size_t)1 << 20, SINEW_AVERAGE, 0.0, \
-            NULL, 0, SINEW_WIRE_NATIVE, 0, 1, 0, 0, 0                                          \
+            NULL, 0, SINEW_WIRE_NATIVE, 0, 1, 0, 0, 0, NULL                                    \
     }
 
 /* The result of a step; the same on all ranks. */
@@ -192,6 +196,43 @@ SINEW_API size_t sinew_optimizer_state_elements(sinew_optimizer const* optimizer
 SINEW_API int sinew_optimizer_add_to(sinew_optimizer* optimizer, sinew_state* state,
                                      char const* name);
 SINEW_API void sinew_optimizer_destroy(sinew_optimizer* optimizer);
+
+/* ---- SGD on a GPU (sinew/sgd/device_sgd.hpp) ----------------------------------------------------------- */
+
+/* Parameters of type f32 in the memory of one GPU. Gradients are there, too, and of f32, bf16 or f16; the
+ * program owns both, and they outlive the optimiser. */
+typedef struct sinew_device_parameter {
+    char const* name;
+    void* data;
+    void* gradient;
+    size_t count;
+    sinew_type type; /* SINEW_F32 */
+    sinew_type gradient_type;
+} sinew_device_parameter;
+
+/* Every rank updates all parameters, in the kernel that has the sums of the gradients. The rule is
+ * SINEW_RULE_SGD. Collective, as the other calls are but ready, set_learning_rate, add_to and destroy. Parameters
+ * must be equal on all ranks (sinew_broadcast). `options` may be NULL. SINEW_ERROR_UNAVAILABLE without
+ * kernels for the GPU. */
+SINEW_API int sinew_device_sgd_create(sinew_communicator* comm,
+                                      sinew_device_parameter const* parameters, size_t count,
+                                      sinew_optimizer_rule const* rule,
+                                      sinew_gradient_options const* options,
+                                      sinew_device_sgd** optimizer);
+/* Says that a gradient has been computed, or that the stream of the options has that work. Any thread may
+ * call it, several at a time. */
+SINEW_API int sinew_device_sgd_ready(sinew_device_sgd* optimizer, size_t tensor);
+/* Returns when the GPU has updated all parameters. `step` may be NULL. */
+SINEW_API int sinew_device_sgd_step(sinew_device_sgd* optimizer, sinew_gradient_step* step);
+/* From the next step on; equal on all ranks. */
+SINEW_API int sinew_device_sgd_set_learning_rate(sinew_device_sgd* optimizer, double rate);
+/* As those of buckets. */
+SINEW_API int sinew_device_sgd_average(sinew_device_sgd* optimizer, double* metrics, size_t count);
+SINEW_API int sinew_device_sgd_join(sinew_device_sgd* optimizer, int* last);
+/* Adds what this rank keeps to commits of a state, which may outlive the handle. */
+SINEW_API int sinew_device_sgd_add_to(sinew_device_sgd* optimizer, sinew_state* state,
+                                      char const* name);
+SINEW_API void sinew_device_sgd_destroy(sinew_device_sgd* optimizer);
 
 /* ---- parameters averaged every few steps (sinew/sgd/local_sgd.hpp) ------------------------------------ */
 

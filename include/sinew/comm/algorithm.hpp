@@ -49,7 +49,7 @@ enum class Memory : std::uint8_t {
     device,  ///< in the memory of a GPU
 };
 
-/// Options of one call. They must be equal on all ranks, apart from the stream.
+/// Options of one call. They must be equal on all ranks, apart from the streams.
 struct CallOptions {
     /// The algorithm's name ("ring", "recursive_doubling", ...); empty: the tuner chooses. For buffers
     /// in the memory of a GPU also "nccl" and "staged"; see docs/gpu.md.
@@ -61,6 +61,10 @@ struct CallOptions {
     /// as it is enqueued. Null: the buffers are ready at the call, and the call ends when the GPU has
     /// completed it. Only for calls on the memory of a GPU.
     void* stream = nullptr;
+    /// Instead of `stream`: the stream that computes the buffers. The call begins after what that stream
+    /// has been given, so that the buffers need not be ready, and ends as without a stream, when the GPU
+    /// has completed it. Only for calls on the memory of a GPU.
+    void* after = nullptr;
     /// Where the buffers are. Needed only by a rank that passes null because its part is empty, in a
     /// call whose other ranks pass memory of a GPU.
     Memory memory = Memory::detect;

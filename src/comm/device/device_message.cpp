@@ -18,13 +18,13 @@ DeviceMessage::DeviceMessage(CommunicatorState& state, PointToPoint const& messa
     : state_(state), message_(message), host_(message) {
     if (message.out) out_side_ = device_side_of(*message.out, message.options);
     if (message.in) in_side_ = device_side_of(*message.in, message.options);
-    bool const has_stream = message.options.stream != nullptr;
     bool const all = (!message.out || out_side_) && (!message.in || in_side_);
-    if (has_stream && !all)
+    if ((message.options.stream != nullptr && !all) || (message.options.after != nullptr && !*this))
         refuse(
             "a stream was given, but a buffer is in host memory. Streams order calls on the memory "
             "of a GPU only");
     host_.options.stream = nullptr;
+    host_.options.after = nullptr;
 }
 
 DeviceMessage::~DeviceMessage() {
@@ -66,7 +66,8 @@ std::optional<Received> DeviceMessage::enqueue() {
 void DeviceMessage::load(Operation* operation) {
     CudaDriver const& driver = *side().driver;
     copies_.emplace(driver, side().context);
-    if (side().stream != nullptr) copies_->order_after(side().stream);
+    if (side().after) copies_->wait_for(side().after.get());
+    else if (side().stream != nullptr) copies_->order_after(side().stream);
     if (in_side_) {
         in_ = PinnedMemory(driver, side().context, message_.in->bytes());
         host_.in->data = in_.data();

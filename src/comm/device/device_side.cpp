@@ -42,14 +42,25 @@ void find_context(DeviceSide& side) {
         throw UsageError("this thread has no CUDA context. Call cudaSetDevice first");
 }
 
-void look_at_stream(DeviceSide& side, CallOptions const& options) {
-    side.stream = options.stream;
-    if (side.stream == nullptr) return;
+bool is_capturing(DeviceSide const& side, CudaDriver::Stream stream) {
     int status = CudaDriver::capture_none;
     CudaContextScope const scope(*side.driver, side.context);
-    side.driver->check(side.driver->stream_is_capturing(side.stream, &status),
-                       "cuStreamIsCapturing");
-    side.captured = status != CudaDriver::capture_none;
+    side.driver->check(side.driver->stream_is_capturing(stream, &status), "cuStreamIsCapturing");
+    return status != CudaDriver::capture_none;
+}
+
+/// Throws UsageError if the options name two streams, or one to wait for that is being captured.
+void look_at_streams(DeviceSide& side, CallOptions const& options) {
+    side.stream = options.stream;
+    if (side.stream != nullptr) side.captured = is_capturing(side, side.stream);
+    if (options.after == nullptr) return;
+    if (side.stream != nullptr)
+        throw UsageError("both stream and after are given (expected one of them)");
+    if (is_capturing(side, options.after))
+        throw UsageError(
+            "the stream to wait for (after) records a graph. Name it as the stream of the call, "
+            "which then becomes part of the graph");
+    side.after = event_now(*side.driver, side.context, options.after);
 }
 
 }  // namespace
@@ -68,7 +79,7 @@ std::shared_ptr<DeviceSide const> device_side_of(Invocation const& call, int ran
     bool const out = !one_buffer && uses_out(call, rank) && options.memory != Memory::host &&
                      is_on_device(call.out, with_parts);
     if (!in && !out && options.memory != Memory::device) {
-        if (options.stream != nullptr)
+        if (names_stream(options))
             refuse(
                 "a stream was given, but the buffers are in host memory. Streams order calls on "
                 "the memory of a GPU only");
@@ -89,7 +100,7 @@ std::shared_ptr<DeviceSide const> device_side_of(Invocation const& call, int ran
                                                                 : nullptr);
     try {
         find_context(*side);
-        look_at_stream(*side, options);
+        look_at_streams(*side, options);
         bool const needs_copy = call.collective == Collective::reduce_scatter ||
                                 call.collective == Collective::alltoall ||
                                 call.collective == Collective::alltoallv;
@@ -122,7 +133,7 @@ std::shared_ptr<DeviceSide const> device_side_of(ConstBuffer const& buffer,
     if (side->driver == nullptr) return nullptr;
     side->pointer = reinterpret_cast<CudaDriver::Address>(buffer.data);
     find_context(*side);
-    look_at_stream(*side, options);
+    look_at_streams(*side, options);
     return side;
 }
 

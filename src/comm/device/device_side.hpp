@@ -16,13 +16,18 @@ struct DeviceSide {
     CudaDriver::Context context = nullptr;  ///< that of the buffers' device
     CudaDriver::Address pointer = 0;        ///< one of the buffers; 0 if all are empty
     CudaDriver::Stream stream = nullptr;  ///< in whose order the caller wants the call; null: none
-    /// The call is non-blocking: it begins after this event, which the stream had at the call.
+    /// The event after which the call begins: what the stream of a non-blocking call, or the one of
+    /// CallOptions::after, had been given at the call.
     std::shared_ptr<void> after = nullptr;
     bool captured = false;  ///< the stream records a graph
 
     /// A blocking call on a stream returns when it is enqueued.
     bool returns_enqueued() const { return stream != nullptr && !after; }
 };
+
+inline bool names_stream(CallOptions const& options) {
+    return options.stream != nullptr || options.after != nullptr;
+}
 
 /// How a call returns.
 enum class Returns : bool { when_done, at_once };

@@ -91,6 +91,7 @@ public:
         Invocation host = call_;
         host.device = nullptr;
         host.options.stream = nullptr;
+        host.options.after = nullptr;
         if (is_elementwise(call_.collective)) {
             host.in_place = true;
             host.out = {in, length(chunk), type_};
@@ -197,6 +198,7 @@ void StagedPath::run_whole(DeviceCall const& call) {
     Invocation host = device;
     host.device = nullptr;
     host.options.stream = nullptr;
+    host.options.after = nullptr;
     if (reads) {
         std::byte* const in = grown(whole_in_, device.in.bytes()).data();
         down_.copy(in, device.in.data, device.in.bytes());

@@ -76,7 +76,7 @@ bool CommunicatorState::may_use_room(CallOptions const& options) const {
     // A pending call may be making the room, in another thread.
     return pending_.load(std::memory_order_acquire) == 0 && calls_over_memory_ &&
            !busy_.load(std::memory_order_relaxed) && !lost() && options.timeout.count() == 0 &&
-           options.algorithm.empty() && options.stream == nullptr &&
+           options.algorithm.empty() && options.stream == nullptr && options.after == nullptr &&
            options.memory != Memory::device;
 }
 

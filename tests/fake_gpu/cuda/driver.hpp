@@ -23,9 +23,13 @@ constexpr int success = 0, invalid_value = 1, out_of_memory = 2, invalid_context
               invalid_handle = 400, not_found = 500, not_ready = 600, capture_unsupported = 900,
               capture_invalidated = 901;
 constexpr int devices = 8;
-constexpr int attribute_context = 1, attribute_memory_type = 2, attribute_managed = 8;
+constexpr int attribute_context = 1, attribute_memory_type = 2, attribute_managed = 8,
+              attribute_ordinal = 9;
 constexpr unsigned host_memory = 1, device_memory = 2;
 constexpr int mode_global = 0, mode_relaxed = 2;
+
+/// CU_STREAM_LEGACY.
+inline void* const default_stream = reinterpret_cast<void*>(1);
 
 using Work = std::function<void()>;
 
@@ -124,7 +128,7 @@ extern thread_local std::vector<Device*> contexts;
 extern thread_local int capture_mode;
 
 bool has_context();
-/// Null if there is none.
+/// Null if there is none. The default stream (CU_STREAM_LEGACY) is that of the current device.
 std::shared_ptr<Stream> find_stream(void* handle);
 std::shared_ptr<Event> find_event(void* handle);
 /// The block of device memory with this address, and where it begins; null if there is none. Requires: the

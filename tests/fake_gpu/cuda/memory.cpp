@@ -52,6 +52,9 @@ int cuPointerGetAttribute(void* result, int attribute, unsigned long long pointe
         case attribute_memory_type:
             *static_cast<unsigned*>(result) = block != nullptr ? device_memory : host_memory;
             return success;
+        case attribute_ordinal:
+            if (block == nullptr) return invalid_value;
+            return *static_cast<int*>(result) = block->device->ordinal, success;
         case attribute_managed:
             return *static_cast<unsigned*>(result) = 0, success;
         default:

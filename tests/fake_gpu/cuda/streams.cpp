@@ -8,11 +8,32 @@
 
 namespace fake_cuda {
 
+namespace {
+
+/// Requires: the state's mutex is held.
+std::shared_ptr<Stream> made_stream(Device* device) {
+    auto const made = std::make_shared<Stream>();
+    made->device = device;
+    std::thread([made] {
+        made->run();
+        State& all = state();
+        std::lock_guard const after(all.mutex);
+        all.ending.erase(made.get());
+    }).detach();
+    return made;
+}
+
+}  // namespace
+
 std::shared_ptr<Stream> find_stream(void* handle) {
     State& all = state();
     std::lock_guard const lock(all.mutex);
+    bool const is_default = handle == default_stream;
+    if (is_default && !has_context()) return nullptr;
+    if (is_default) handle = contexts.back();
     auto const found = all.streams.find(handle);
-    return found == all.streams.end() ? nullptr : found->second;
+    if (found != all.streams.end()) return found->second;
+    return is_default ? all.streams[handle] = made_stream(contexts.back()) : nullptr;
 }
 
 }  // namespace fake_cuda
@@ -34,16 +55,10 @@ unsigned long fake_cuda_copied_bytes() { return state().copied_bytes; }
 
 int cuStreamCreate(void** stream, unsigned) {
     if (!has_context()) return invalid_context;
-    auto const made = std::make_shared<Stream>();
-    made->device = contexts.back();
     State& all = state();
     std::lock_guard const lock(all.mutex);
+    auto const made = made_stream(contexts.back());
     all.streams[made.get()] = made;
-    std::thread([made, &all] {
-        made->run();
-        std::lock_guard const after(all.mutex);
-        all.ending.erase(made.get());
-    }).detach();
     return *stream = made.get(), success;
 }
 int cuStreamDestroy_v2(void* stream) {
