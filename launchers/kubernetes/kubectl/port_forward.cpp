@@ -41,40 +41,51 @@ PortForward::PortForward(k8s::Client& client, KubernetesOptions const& options, 
     for (int const fd : {out_.get(), err_.get()})
         ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
     reads_out_ = client.readable(out_.get(), [this] { on_output(); });
-    reads_err_ = client.readable(err_.get(), [this] { read(err_.get(), errors_); });
+    reads_err_ = client.readable(err_.get(), [this] { read_end(err_.get(), errors_); });
     exits_ = client.readable(child_->ended_fd(), [this] { on_exit(); });
     deadline_ = client.after(route_.patience, [this] {
-        read(err_.get(), errors_);
+        read_end(err_.get(), errors_);
         auto const said = kubectl_reason(errors_);
         finish(text("kubectl did not listen within ", route_.patience.count(), " s",
                     said.empty() ? "" : "; it printed: ", said));
     });
 }
 
-void PortForward::read(int fd, std::string& into) {
+bool PortForward::read_some(int fd, std::string& into) {
     std::array<char, 4096> buffer{};
-    // One that prints without end must not hold the loop.
-    for (int turns = 0; turns < 1000; ++turns) {
-        auto const count = ::read(fd, buffer.data(), buffer.size());
-        if (count < 0 && errno == EINTR) continue;
-        if (count < 0 && errno == EAGAIN) break;
-        if (count <= 0) {
-            (fd == out_.get() ? reads_out_ : reads_err_) = {};
-            break;
-        }
-        into.append(buffer.data(), static_cast<std::size_t>(count));
-        if (into.size() > most_kept) into.erase(0, into.size() - most_kept);  // its end says why
+    ssize_t count = 0;
+    do count = ::read(fd, buffer.data(), buffer.size());
+    while (count < 0 && errno == EINTR);
+    if (count < 0 && errno == EAGAIN) return false;
+    if (count <= 0) {
+        (fd == out_.get() ? reads_out_ : reads_err_) = {};
+        return false;
     }
+    into.append(buffer.data(), static_cast<std::size_t>(count));
+    return true;
+}
+
+void PortForward::read_end(int fd, std::string& into) {
+    // One that prints without end must not hold the loop.
+    for (int turns = 0; turns < 1000 && read_some(fd, into); ++turns)
+        if (into.size() > most_kept) into.erase(0, into.size() - most_kept);
+}
+
+std::optional<std::string> PortForward::first_line() {
+    auto end = output_.find('\n');
+    while (end == output_.npos && output_.size() < most_kept && read_some(out_.get(), output_))
+        end = output_.find('\n');
+    if (end == output_.npos && output_.size() < most_kept) return std::nullopt;
+    return output_.substr(0, end);
 }
 
 void PortForward::on_output() {
-    read(out_.get(), output_);
-    if (!callbacks_.listens) return output_.clear();  // "Handling connection for 8080"
-    auto const end = output_.find('\n');
-    if (end == output_.npos) return;
-    auto const line = output_.substr(0, end);
-    output_.erase(0, end + 1);
-    on_line(line);
+    if (callbacks_.listens) {
+        if (auto const line = first_line()) on_line(*line);
+        return;
+    }
+    read_end(out_.get(), output_);  // "Handling connection for 8080"
+    output_.clear();
 }
 
 // The first line says where it listens.
@@ -88,7 +99,11 @@ void PortForward::on_line(std::string const& line) {
 }
 
 void PortForward::on_exit() {
-    read(err_.get(), errors_);
+    // What it has printed comes before its end. The callback may destroy this object; if it does not, this function
+    // is called again, as the child remains ended.
+    if (callbacks_.listens)
+        if (auto const line = first_line()) return on_line(*line);
+    read_end(err_.get(), errors_);
     auto const said = kubectl_reason(errors_);
     int const code = child_->wait();
     finish(said.empty() ? text("kubectl ended with code ", code, " and no reason") : said);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "k8s/client.hpp"
@@ -38,7 +39,12 @@ public:
     PortForward(PortForward const&) = delete;
 
 private:
-    void read(int fd, std::string& into);
+    /// Appends what one read() gives; false if that is nothing.
+    bool read_some(int fd, std::string& into);
+    /// Reads what there is, and keeps its end: of errors, that says why kubectl ends.
+    void read_end(int fd, std::string& into);
+    /// Of the output, of which the rest is not read yet. No value: the line has not come as a whole.
+    std::optional<std::string> first_line();
     void on_output();
     void on_line(std::string const& line);
     void on_exit();

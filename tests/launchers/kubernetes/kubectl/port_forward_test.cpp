@@ -8,9 +8,11 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <sinew/error.hpp>
+#include <thread>
 
 #include "src/base/env.hpp"
 #include "src/base/text.hpp"
@@ -124,6 +126,27 @@ TEST_F(PortForwardTest, KeepsTheEndOfMuchThatIsPrinted) {
     EXPECT_EQ(local_, 4321);
     EXPECT_THAT(why, HasSubstr("lost connection to pod"));
     EXPECT_LE(why.size(), 2000U);
+}
+
+// More than is kept, and less than a pipe holds.
+TEST_F(PortForwardTest, ReportsThePortThoughMuchWasPrintedBeforeItWasRead) {
+    for (char const* then : {"exec sleep 100", "exit 1"}) {
+        local_.reset();
+        why_.reset();
+        auto const printed = folder_ + "/printed";
+        std::filesystem::remove(printed);
+        kubectl(
+            text("echo 'Forwarding from 127.0.0.1:4321 -> 80'; yes 'Handling connection for 4321' "
+                 "| head -c 40000; echo >",
+                 printed, "; ", then));
+        start();
+        auto const deadline = Clock::now() + 20s;
+        while (!std::filesystem::exists(printed) && Clock::now() < deadline)
+            std::this_thread::sleep_for(1ms);
+        ASSERT_TRUE(wait([&] { return local_.has_value() || why_.has_value(); }));
+        EXPECT_EQ(local_, 4321) << why_.value_or("");
+    }
+    EXPECT_EQ(end(), "kubectl ended with code 1 and no reason");
 }
 
 TEST_F(PortForwardTest, SaysIfThereIsNoReasonOrNoKubectl) {
