@@ -170,7 +170,8 @@ void DeviceKernels::sum_rows(RowSum const& call, CudaDriver::Stream stream) cons
 }
 
 std::size_t DeviceKernels::selection_workspace_bytes(std::uint64_t count) {
-    return state_bytes() + static_cast<std::size_t>(selection_chunks(count)) * sizeof(ChunkCounts);
+    constexpr std::size_t of_chunk = sizeof(ChunkCounts) + selection_room * sizeof(std::uint32_t);
+    return state_bytes() + static_cast<std::size_t>(selection_chunks(count)) * of_chunk;
 }
 
 void DeviceKernels::select(Selection call, CudaDriver::Address workspace,
@@ -189,15 +190,17 @@ void DeviceKernels::select(Selection call, CudaDriver::Address workspace,
     call.state = reinterpret_cast<SelectionState*>(memory);
     call.chunks = reinterpret_cast<ChunkCounts*>(memory + state_bytes());
     std::uint64_t const chunks = selection_chunks(call.count);
+    call.candidates = reinterpret_cast<std::uint32_t*>(call.chunks + chunks);
     call.pass = 0;
     launch(Kernel::selection_begin, call, 1, stream);
     for (; call.pass < selection_passes; ++call.pass) {
-        launch(Kernel::selection_histogram, call, chunks, stream);
+        launch_warps(Kernel::selection_histogram, call, chunks, stream);
         launch(Kernel::selection_choose, call, 1, stream);
+        if (call.pass == 0) launch_warps(Kernel::selection_gather, call, chunks, stream);
     }
-    launch(Kernel::selection_count, call, chunks, stream);
+    launch_warps(Kernel::selection_count, call, chunks, stream);
     launch(Kernel::selection_offsets, call, 1, stream);
-    launch(Kernel::selection_compact, call, chunks, stream);
+    launch_warps(Kernel::selection_compact, call, chunks, stream);
 }
 
 }  // namespace sinew::sgd

@@ -45,9 +45,9 @@ public:
     void quantise(Quantisation const& call, CudaDriver::Stream stream) const;
     void dequantise(Dequantisation const& call, CudaDriver::Stream stream) const;
     void sum_rows(RowSum const& call, CudaDriver::Stream stream) const;
-    /// Ten launches, in which the values are read five times. `workspace` has
-    /// selection_workspace_bytes(count) bytes, aligned for 16. Other fields than values, count, k, indices
-    /// and selected are set by the call. Up to 2^32 - 1 values.
+    /// Eleven launches, in which the values are read three times. `workspace` has
+    /// selection_workspace_bytes(count) bytes (1/16 of the values' and little more), aligned for 16. Other
+    /// fields than values, count, k, indices and selected are set by the call. Up to 2^32 - 1 values.
     void select(Selection call, CudaDriver::Address workspace, CudaDriver::Stream stream) const;
 
     static std::size_t selection_workspace_bytes(std::uint64_t count);

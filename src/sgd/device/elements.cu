@@ -8,11 +8,6 @@ namespace sinew::sgd {
 
 namespace {
 
-__device__ LanePosition this_lane() {
-    return {blockIdx.x * block_warps + threadIdx.x / warp_lanes, gridDim.x * block_warps,
-            threadIdx.x % warp_lanes};
-}
-
 template <class Lane, class Call>
 __device__ void for_each_block(Call const& call) {
     LanePosition const at = this_lane();
