@@ -55,17 +55,18 @@ public:
 private:
     void load(Images const& images);
     void unload() noexcept;
-    /// Launches a kernel that has work for so many warps or blocks; at most what the GPU has room for.
     template <class Call>
     void launch(Kernel kernel, Call const& call, std::uint64_t blocks,
                 CudaDriver::Stream stream) const;
+    /// Launches a kernel that has work for so many warps, in at most `waves` times the blocks that the GPU
+    /// has room for. Several waves divide the work more evenly.
     template <class Call>
     void launch_warps(Kernel kernel, Call const& call, std::uint64_t warps,
-                      CudaDriver::Stream stream) const;
+                      CudaDriver::Stream stream, unsigned waves = 4) const;
 
     CudaDriver const& driver_;
     CudaDriver::Context context_;
-    unsigned most_blocks_ = 0;  ///< of a launch: all multiprocessors are full
+    unsigned resident_blocks_ = 0;  ///< with which all multiprocessors are full
     std::vector<CudaDriver::Module> modules_;
     std::array<CudaDriver::Function, kernel_count> functions_{};
 };

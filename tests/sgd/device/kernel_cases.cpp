@@ -290,7 +290,7 @@ void add_block_cases(std::vector<KernelCase>& cases) {
                     {"quantise " + names + ", rows " + std::to_string(rows), [=](KernelMachine& m) {
                          return quantise_case(m, format, rows, 67, feedback);
                      }});
-            for (std::uint64_t const rows : {0, 1, 8})
+            for (std::uint64_t const rows : {0, 1, 8, 15})
                 cases.push_back(
                     {"sum_rows " + names + ", rows " + std::to_string(rows), [=](KernelMachine& m) {
                          return sum_rows_case(m, format, rows, 67, feedback);
