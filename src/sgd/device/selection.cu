@@ -7,8 +7,6 @@ namespace sinew::sgd {
 namespace {
 
 constexpr unsigned all_lanes = 0xffffffffu;
-/// Blocks that fill a multiprocessor, if a thread has no more than 32 registers.
-constexpr unsigned most_resident = 2048 / block_threads;
 
 /// The sum of the numbers of the lanes up to this one.
 __device__ std::uint32_t sum_until(std::uint32_t own, std::uint32_t lane) {
@@ -43,6 +41,8 @@ __device__ ChunkCounts counts_before(ChunkCounts own, ChunkCounts* sums, ChunkCo
 
 }  // namespace
 
+// The second number of launch bounds is of the blocks that a multiprocessor has at a time. It limits the
+// registers, so that enough requests of many warps are under way.
 extern "C" {
 
 __global__ void __launch_bounds__(block_threads)
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(block_threads)
     selection_begin_thread(call, threadIdx.x);
 }
 
-__global__ void __launch_bounds__(block_threads, most_resident)
+__global__ void __launch_bounds__(block_threads, 8)
     sinew_selection_histogram(__grid_constant__ Selection const call) {
     __shared__ std::uint32_t histogram[selection_bins];
     for (unsigned bin = threadIdx.x; bin < selection_bins; bin += block_threads) histogram[bin] = 0;
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(block_threads)
     bins.choose(call, threadIdx.x, wanted, sums);
 }
 
-__global__ void __launch_bounds__(block_threads)
+__global__ void __launch_bounds__(block_threads, 6)
     sinew_selection_gather(__grid_constant__ Selection const call) {
     LanePosition const at = this_lane();
     std::uint32_t const threshold = call.state->threshold;
@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(block_threads)
     }
 }
 
-__global__ void __launch_bounds__(block_threads, most_resident)
+__global__ void __launch_bounds__(block_threads, 8)
     sinew_selection_count(__grid_constant__ Selection const call) {
     LanePosition const at = this_lane();
     for (std::uint64_t chunk = at.warp; chunk < selection_chunks(call.count); chunk += at.warps) {
@@ -121,7 +121,7 @@ __global__ void __launch_bounds__(block_threads)
     }
 }
 
-__global__ void __launch_bounds__(block_threads, most_resident)
+__global__ void __launch_bounds__(block_threads, 6)
     sinew_selection_compact(__grid_constant__ Selection const call) {
     LanePosition const at = this_lane();
     std::uint32_t const threshold = call.state->threshold, wanted = call.state->wanted;

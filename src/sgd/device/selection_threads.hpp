@@ -70,8 +70,8 @@ SINEW_HOST_DEVICE inline std::uint32_t selection_key(float value) {
     return bits < 0x7f800001u ? bits : 0x7f800001u;
 }
 
-/// A lane's elements of a round: four of each quarter. Those past the end are zeros: they are never above
-/// the bits found so far, no histogram counts zeros, and they come after all that are at a threshold of 0.
+/// A lane's elements of a round: four of each quarter. Those past the end are zeros, which no histogram
+/// counts.
 struct SelectionRound {
     struct alignas(16) Four {
         float values[4];
@@ -79,6 +79,7 @@ struct SelectionRound {
     static constexpr std::uint32_t quarters = selection_round / (4 * warp_lanes);
 
     Four fours[quarters] = {};
+    std::uint32_t there = (1u << (4 * quarters)) - 1;  ///< a bit for each that is not past the end
 
     SINEW_HOST_DEVICE SelectionRound(Selection const& call, std::uint64_t chunk,
                                      std::uint32_t round, std::uint32_t lane) {
@@ -89,9 +90,12 @@ struct SelectionRound {
                 fours[q] = load<Four>(call.values + first + 4 * warp_lanes * q);
             return;
         }
+        there = 0;
         for_each([&](std::uint32_t element, float& value) {
             std::uint32_t const at = index(chunk, round, lane, element);
-            if (at < call.count) value = call.values[at];
+            if (at >= call.count) return;
+            value = call.values[at];
+            there |= 1u << element;
         });
     }
 
@@ -124,6 +128,7 @@ struct SelectionMasks {
             if (key > high) above |= 1u << element;
             else if (key >= low) at |= 1u << element;
         });
+        at &= round.there;
     }
 };
 
