@@ -105,7 +105,7 @@ void run_fake_kernel(char const* name, unsigned blocks, void const* parameter) {
         default:
             return run_with<Selection>(kernel, parameter, blocks, &Selection::values,
                                        &Selection::indices, &Selection::selected, &Selection::state,
-                                       &Selection::chunks);
+                                       &Selection::chunks, &Selection::candidates);
     }
 }
 

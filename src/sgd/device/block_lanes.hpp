@@ -49,18 +49,81 @@ struct RowSum {
     BlockFormat format = BlockFormat::fp8;
 };
 
+/// Codes of one lane, and their values.
+struct alignas(4) FourCodes {
+    std::uint8_t codes[4];
+};
+struct alignas(16) FourValues {
+    float values[4];
+};
+
+// Decoding and encoding of four. Where GPUs have instructions for that, these give the same values.
+
+SINEW_HOST_DEVICE inline FourValues decoded(Fp8, FourCodes from) {
+    FourValues made;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+    auto const word = std::bit_cast<std::uint32_t>(from);
+    SINEW_UNROLL
+    for (unsigned i = 0; i < 4; i += 2)
+        asm("{\n.reg .b32 both;\n.reg .b16 low, high;\n"
+            "cvt.rn.f16x2.e4m3x2 both, %2;\nmov.b32 {low, high}, both;\n"
+            "cvt.f32.f16 %0, low;\ncvt.f32.f16 %1, high;\n}"
+            : "=f"(made.values[i]), "=f"(made.values[i + 1])
+            : "h"(static_cast<std::uint16_t>(word >> (8 * i))));
+#else
+    SINEW_UNROLL
+    for (unsigned i = 0; i < 4; ++i) made.values[i] = Fp8::decode(from.codes[i]);
+#endif
+    return made;
+}
+
+SINEW_HOST_DEVICE inline FourValues decoded(Int8, FourCodes from) {
+    FourValues made;
+#ifdef __CUDA_ARCH__
+    // The last bits of 2^23 + 128 + the code, of which 2^23 + 128 is subtracted.
+    std::uint32_t const word = std::bit_cast<std::uint32_t>(from) ^ 0x80808080u;
+    SINEW_UNROLL
+    for (unsigned i = 0; i < 4; ++i)
+        made.values[i] =
+            std::bit_cast<float>(__byte_perm(word, 0x4b000000u, 0x7440u + i)) - 8388736.0f;
+#else
+    SINEW_UNROLL
+    for (unsigned i = 0; i < 4; ++i) made.values[i] = Int8::decode(from.codes[i]);
+#endif
+    return made;
+}
+
+SINEW_HOST_DEVICE inline FourCodes encoded(Fp8, FourValues from) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+    std::uint16_t low, high;
+    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;"
+        : "=h"(low)
+        : "f"(from.values[1]), "f"(from.values[0]));
+    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;"
+        : "=h"(high)
+        : "f"(from.values[3]), "f"(from.values[2]));
+    return std::bit_cast<FourCodes>(low | static_cast<std::uint32_t>(high) << 16);
+#else
+    FourCodes made;
+    SINEW_UNROLL
+    for (unsigned i = 0; i < 4; ++i) made.codes[i] = Fp8::encode(from.values[i]);
+    return made;
+#endif
+}
+
+SINEW_HOST_DEVICE inline FourCodes encoded(Int8, FourValues from) {
+    FourCodes made;
+    SINEW_UNROLL
+    for (unsigned i = 0; i < 4; ++i) made.codes[i] = Int8::encode(from.values[i]);
+    return made;
+}
+
 /// A lane's elements of one block.
 struct BlockLane {
     static constexpr unsigned elements = block_elements / warp_lanes;
     static_assert(elements == 4);
-    struct alignas(16) Values {
-        float values[elements];
-    };
-    struct alignas(4) Codes {
-        std::uint8_t codes[elements];
-    };
 
-    Values value = {};
+    FourValues value = {};
 
     /// The largest magnitude of this lane, as bits.
     SINEW_HOST_DEVICE std::uint32_t largest() const {
@@ -74,22 +137,29 @@ struct BlockLane {
     }
 
     SINEW_HOST_DEVICE void add(float const* from) {
-        Values const other = load<Values>(from);
+        FourValues const other = load<FourValues>(from);
         SINEW_UNROLL
         for (unsigned i = 0; i < elements; ++i) value.values[i] = value.values[i] + other.values[i];
     }
 
-    /// Adds this lane's values of a block of a row.
+    /// What a lane reads of a block of a row.
+    struct Part {
+        float scale;
+        FourCodes codes;
+    };
+    /// `row` is the row's first byte.
+    SINEW_HOST_DEVICE static Part read(std::uint8_t const* row, std::uint64_t blocks,
+                                       std::uint64_t block, std::uint32_t lane) {
+        return {load<float>(row + block * sizeof(float)),
+                load<FourCodes>(row + blocks * sizeof(float) + block * block_elements +
+                                lane * elements)};
+    }
     template <class Code>
-    SINEW_HOST_DEVICE void add_block(void const* row, std::uint64_t blocks, std::uint64_t block,
-                                     std::uint32_t lane) {
-        auto const* const bytes = static_cast<std::uint8_t const*>(row);
-        float const scale = load<float>(bytes + block * sizeof(float));
-        Codes const read =
-            load<Codes>(bytes + blocks * sizeof(float) + block * block_elements + lane * elements);
+    SINEW_HOST_DEVICE void add(Part part) {
+        FourValues const other = decoded(Code{}, part.codes);
         SINEW_UNROLL
         for (unsigned i = 0; i < elements; ++i)
-            value.values[i] = value.values[i] + Code::decode(read.codes[i]) * scale;
+            value.values[i] = value.values[i] + other.values[i] * part.scale;
     }
 
     /// Encodes into a block of a row; `residual` (this lane's, or null) becomes what is lost.
@@ -101,13 +171,19 @@ struct BlockLane {
         float const scale = block_scale<Code>(largest_of_block);
         float const inverse = block_inverse(scale);
         bool const ordinary = scale == scale;  // else a block with NaN or infinity
-        Codes made = {};
-        Values lost = {};
-        SINEW_UNROLL
-        for (unsigned i = 0; i < elements; ++i) {
-            if (!ordinary) continue;
-            made.codes[i] = Code::encode(value.values[i] * inverse);
-            lost.values[i] = value.values[i] - Code::decode(made.codes[i]) * scale;
+        FourCodes made = {};
+        FourValues lost = {};
+        if (ordinary) {
+            FourValues scaled;
+            SINEW_UNROLL
+            for (unsigned i = 0; i < elements; ++i) scaled.values[i] = value.values[i] * inverse;
+            made = encoded(Code{}, scaled);
+            if (residual != nullptr) {
+                FourValues const kept = decoded(Code{}, made);
+                SINEW_UNROLL
+                for (unsigned i = 0; i < elements; ++i)
+                    lost.values[i] = value.values[i] - kept.values[i] * scale;
+            }
         }
         if (lane == 0) store(bytes + block * sizeof(float), scale);
         store(bytes + blocks * sizeof(float) + block * block_elements + lane * elements, made);
@@ -125,7 +201,7 @@ struct QuantiseLane {
     SINEW_HOST_DEVICE void load_item(Quantisation const& call, std::uint64_t item,
                                      std::uint32_t lane) {
         std::uint64_t const first = item * block_elements + lane * BlockLane::elements;
-        own.value = load<BlockLane::Values>(call.in + first);
+        own.value = load<FourValues>(call.in + first);
         if (call.residual != nullptr) own.add(call.residual + first);
     }
     SINEW_HOST_DEVICE void store_item(Quantisation const& call, std::uint64_t item,
@@ -146,15 +222,33 @@ struct RowSumLane {
 
     SINEW_HOST_DEVICE static std::uint64_t items(RowSum const& call) { return call.blocks; }
     SINEW_HOST_DEVICE void load_item(RowSum const& call, std::uint64_t item, std::uint32_t lane) {
-        own.value = {};
-        for (std::uint64_t row = 0; row < call.row_count; ++row) {
-            auto const* const from =
-                static_cast<std::uint8_t const*>(call.rows) + row * block_row_bytes(call.blocks);
-            if (call.format == BlockFormat::fp8) own.add_block<Fp8>(from, call.blocks, item, lane);
-            else own.add_block<Int8>(from, call.blocks, item, lane);
-        }
+        if (call.format == BlockFormat::fp8) add_rows<Fp8>(call, item, lane);
+        else add_rows<Int8>(call, item, lane);
         if (call.residual != nullptr)
             own.add(call.residual + item * block_elements + lane * BlockLane::elements);
+    }
+    template <class Code>
+    SINEW_HOST_DEVICE void add_rows(RowSum const& call, std::uint64_t item, std::uint32_t lane) {
+        auto const* row = static_cast<std::uint8_t const*>(call.rows);
+        own.value = {};
+        std::uint64_t left = call.row_count;
+        for (; left >= 8; left -= 8) add_some<Code, 8>(call, row, item, lane);
+        if ((left & 4) != 0) add_some<Code, 4>(call, row, item, lane);
+        if ((left & 2) != 0) add_some<Code, 2>(call, row, item, lane);
+        if ((left & 1) != 0) add_some<Code, 1>(call, row, item, lane);
+    }
+    /// Adds the block of `count` rows, which are all read before the first is decoded, and moves `row` behind them.
+    template <class Code, std::uint32_t count>
+    SINEW_HOST_DEVICE void add_some(RowSum const& call, std::uint8_t const*& row,
+                                    std::uint64_t item, std::uint32_t lane) {
+        BlockLane::Part parts[count];
+        SINEW_UNROLL
+        for (BlockLane::Part& part : parts) {
+            part = BlockLane::read(row, call.blocks, item, lane);
+            row += block_row_bytes(call.blocks);
+        }
+        SINEW_UNROLL
+        for (BlockLane::Part const& part : parts) own.add<Code>(part);
     }
     SINEW_HOST_DEVICE void store_item(RowSum const& call, std::uint64_t item, std::uint32_t lane,
                                       std::uint32_t largest) const {
@@ -167,18 +261,55 @@ struct RowSumLane {
     }
 };
 
-SINEW_HOST_DEVICE inline void dequantise_lane(Dequantisation const& call, LanePosition at) {
-    for (std::uint64_t item = at.warp; item < call.row_count * call.blocks; item += at.warps) {
-        std::uint64_t const row = item / call.blocks, block = item % call.blocks;
-        auto const* const from =
-            static_cast<std::uint8_t const*>(call.rows) + row * block_row_bytes(call.blocks);
-        float* const out = call.out + item * block_elements + at.lane * BlockLane::elements;
-        BlockLane own;
-        if (call.adds != 0) own.value = load<BlockLane::Values>(out);
-        if (call.format == BlockFormat::fp8) own.add_block<Fp8>(from, call.blocks, block, at.lane);
-        else own.add_block<Int8>(from, call.blocks, block, at.lane);
-        store(out, own.value);
+/// The row and the block of an item of a warp, found without a division for each.
+struct BlockPlace {
+    std::uint64_t row;
+    std::uint64_t block;
+
+    SINEW_HOST_DEVICE BlockPlace(std::uint64_t item, std::uint64_t blocks)
+        : row(item / blocks), block(item % blocks) {}
+    SINEW_HOST_DEVICE void advance(BlockPlace by, std::uint64_t blocks) {
+        row += by.row;
+        block += by.block;
+        if (block < blocks) return;
+        block -= blocks;
+        ++row;
     }
+};
+
+template <class Code>
+SINEW_HOST_DEVICE void dequantise_blocks(Dequantisation const& call, LanePosition at) {
+    constexpr std::uint32_t at_once = 2;  // read before the first is written
+    std::uint64_t const items = call.row_count * call.blocks;
+    auto const* const rows = static_cast<std::uint8_t const*>(call.rows);
+    BlockPlace const step(at.warps, call.blocks);
+    BlockPlace place(at.warp, call.blocks);
+    float* out = call.out + std::uint64_t{at.warp} * block_elements + at.lane * BlockLane::elements;
+    std::uint64_t const out_step = std::uint64_t{at.warps} * block_elements;
+    for (std::uint64_t item = at.warp; item < items; item += std::uint64_t{at_once} * at.warps) {
+        BlockLane own[at_once];
+        BlockLane::Part parts[at_once] = {};
+        SINEW_UNROLL
+        for (std::uint32_t k = 0; k < at_once; ++k) {
+            if (item + std::uint64_t{k} * at.warps >= items) continue;
+            parts[k] = BlockLane::read(rows + place.row * block_row_bytes(call.blocks), call.blocks,
+                                       place.block, at.lane);
+            if (call.adds != 0) own[k].value = load<FourValues>(out + k * out_step);
+            place.advance(step, call.blocks);
+        }
+        SINEW_UNROLL
+        for (std::uint32_t k = 0; k < at_once; ++k) {
+            if (item + std::uint64_t{k} * at.warps >= items) continue;
+            own[k].add<Code>(parts[k]);
+            store(out, own[k].value);
+            out += out_step;
+        }
+    }
+}
+
+SINEW_HOST_DEVICE inline void dequantise_lane(Dequantisation const& call, LanePosition at) {
+    if (call.format == BlockFormat::fp8) dequantise_blocks<Fp8>(call, at);
+    else dequantise_blocks<Int8>(call, at);
 }
 
 }  // namespace sinew::sgd

@@ -63,8 +63,8 @@ void DeviceKernels::load(Images const& images) {
     driver_.check(
         driver_.device_attribute(&threads, CudaDriver::threads_per_multiprocessor, device),
         "cuDeviceGetAttribute");
-    most_blocks_ = static_cast<unsigned>(std::max(1, processors)) *
-                   std::max(1U, static_cast<unsigned>(threads) / block_threads);
+    resident_blocks_ = static_cast<unsigned>(std::max(1, processors)) *
+                       std::max(1U, static_cast<unsigned>(threads) / block_threads);
     for (std::span<std::byte const> const image : images) {
         CudaDriver::Module module = nullptr;
         int const result = driver_.module_load(&module, image.data());
@@ -100,7 +100,7 @@ void DeviceKernels::launch(Kernel kernel, Call const& call, std::uint64_t blocks
     CudaContextScope const scope(driver_, context_);
     Call copy = call;
     void* parameters[] = {&copy};
-    auto const grid = static_cast<unsigned>(std::min<std::uint64_t>(blocks, most_blocks_));
+    auto const grid = static_cast<unsigned>(blocks);
     driver_.check(driver_.launch_kernel(functions_[static_cast<std::size_t>(kernel)], grid, 1, 1,
                                         block_threads, 1, 1, 0, stream, parameters, nullptr),
                   name_of(kernel));
@@ -108,8 +108,9 @@ void DeviceKernels::launch(Kernel kernel, Call const& call, std::uint64_t blocks
 
 template <class Call>
 void DeviceKernels::launch_warps(Kernel kernel, Call const& call, std::uint64_t warps,
-                                 CudaDriver::Stream stream) const {
-    launch(kernel, call, (warps + block_warps - 1) / block_warps, stream);
+                                 CudaDriver::Stream stream, unsigned waves) const {
+    std::uint64_t const blocks = (warps + block_warps - 1) / block_warps;
+    launch(kernel, call, std::min(blocks, std::uint64_t{waves} * resident_blocks_), stream);
 }
 
 void DeviceKernels::flatten(SegmentCopy const& call, CudaDriver::Stream stream) const {
@@ -170,7 +171,8 @@ void DeviceKernels::sum_rows(RowSum const& call, CudaDriver::Stream stream) cons
 }
 
 std::size_t DeviceKernels::selection_workspace_bytes(std::uint64_t count) {
-    return state_bytes() + static_cast<std::size_t>(selection_chunks(count)) * sizeof(ChunkCounts);
+    constexpr std::size_t of_chunk = sizeof(ChunkCounts) + selection_room * sizeof(std::uint32_t);
+    return state_bytes() + static_cast<std::size_t>(selection_chunks(count)) * of_chunk;
 }
 
 void DeviceKernels::select(Selection call, CudaDriver::Address workspace,
@@ -189,15 +191,18 @@ void DeviceKernels::select(Selection call, CudaDriver::Address workspace,
     call.state = reinterpret_cast<SelectionState*>(memory);
     call.chunks = reinterpret_cast<ChunkCounts*>(memory + state_bytes());
     std::uint64_t const chunks = selection_chunks(call.count);
+    call.candidates = reinterpret_cast<std::uint32_t*>(call.chunks + chunks);
     call.pass = 0;
     launch(Kernel::selection_begin, call, 1, stream);
     for (; call.pass < selection_passes; ++call.pass) {
-        launch(Kernel::selection_histogram, call, chunks, stream);
+        // One wave: each block adds its histogram to that of all.
+        launch_warps(Kernel::selection_histogram, call, chunks, stream, 1);
         launch(Kernel::selection_choose, call, 1, stream);
+        if (call.pass == 0) launch_warps(Kernel::selection_gather, call, chunks, stream);
     }
-    launch(Kernel::selection_count, call, chunks, stream);
+    launch_warps(Kernel::selection_count, call, chunks, stream);
     launch(Kernel::selection_offsets, call, 1, stream);
-    launch(Kernel::selection_compact, call, chunks, stream);
+    launch_warps(Kernel::selection_compact, call, chunks, stream);
 }
 
 }  // namespace sinew::sgd

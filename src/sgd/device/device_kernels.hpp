@@ -45,9 +45,9 @@ public:
     void quantise(Quantisation const& call, CudaDriver::Stream stream) const;
     void dequantise(Dequantisation const& call, CudaDriver::Stream stream) const;
     void sum_rows(RowSum const& call, CudaDriver::Stream stream) const;
-    /// Ten launches, in which the values are read five times. `workspace` has
-    /// selection_workspace_bytes(count) bytes, aligned for 16. Other fields than values, count, k, indices
-    /// and selected are set by the call. Up to 2^32 - 1 values.
+    /// Eleven launches, in which the values are read three times. `workspace` has
+    /// selection_workspace_bytes(count) bytes (1/16 of the values' and little more), aligned for 16. Other
+    /// fields than values, count, k, indices and selected are set by the call. Up to 2^32 - 1 values.
     void select(Selection call, CudaDriver::Address workspace, CudaDriver::Stream stream) const;
 
     static std::size_t selection_workspace_bytes(std::uint64_t count);
@@ -55,17 +55,18 @@ public:
 private:
     void load(Images const& images);
     void unload() noexcept;
-    /// Launches a kernel that has work for so many warps or blocks; at most what the GPU has room for.
     template <class Call>
     void launch(Kernel kernel, Call const& call, std::uint64_t blocks,
                 CudaDriver::Stream stream) const;
+    /// Launches a kernel that has work for so many warps, in at most `waves` times the blocks that the GPU
+    /// has room for. Several waves divide the work more evenly.
     template <class Call>
     void launch_warps(Kernel kernel, Call const& call, std::uint64_t warps,
-                      CudaDriver::Stream stream) const;
+                      CudaDriver::Stream stream, unsigned waves = 4) const;
 
     CudaDriver const& driver_;
     CudaDriver::Context context_;
-    unsigned most_blocks_ = 0;  ///< of a launch: all multiprocessors are full
+    unsigned resident_blocks_ = 0;  ///< with which all multiprocessors are full
     std::vector<CudaDriver::Module> modules_;
     std::array<CudaDriver::Function, kernel_count> functions_{};
 };

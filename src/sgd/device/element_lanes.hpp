@@ -120,8 +120,12 @@ SINEW_HOST_DEVICE inline void convert_part_any(void* to, FloatFormat to_format, 
 
 template <bool to_bucket>
 SINEW_HOST_DEVICE void copy_segments_lane(SegmentCopy const& copy, LanePosition at) {
+    if (at.warp >= copy.segment_count) return;
+    Segment next = load<Segment>(copy.segments + at.warp);
     for (std::uint64_t i = at.warp; i < copy.segment_count; i += at.warps) {
-        Segment const segment = load<Segment>(copy.segments + i);
+        Segment const segment = next;
+        if (i + at.warps < copy.segment_count)  // read before it is needed
+            next = load<Segment>(copy.segments + i + at.warps);
         void* const tensor = reinterpret_cast<void*>(segment.tensor);
         void* const place =
             static_cast<char*>(copy.bucket) + segment.offset * bytes_of(copy.bucket_format);

@@ -8,11 +8,6 @@ namespace sinew::sgd {
 
 namespace {
 
-__device__ LanePosition this_lane() {
-    return {blockIdx.x * block_warps + threadIdx.x / warp_lanes, gridDim.x * block_warps,
-            threadIdx.x % warp_lanes};
-}
-
 template <class Lane, class Call>
 __device__ void for_each_block(Call const& call) {
     LanePosition const at = this_lane();
@@ -25,6 +20,8 @@ __device__ void for_each_block(Call const& call) {
 
 }  // namespace
 
+// The second number of launch bounds is of the blocks that a multiprocessor has at a time. It limits the
+// registers, so that enough requests of many warps are under way.
 extern "C" {
 
 __global__ void __launch_bounds__(block_threads)
@@ -50,17 +47,17 @@ __global__ void __launch_bounds__(block_threads) sinew_sgd(__grid_constant__ Sgd
     sgd_lane(call, this_lane());
 }
 
-__global__ void __launch_bounds__(block_threads)
+__global__ void __launch_bounds__(block_threads, 8)
     sinew_quantise(__grid_constant__ Quantisation const call) {
     for_each_block<QuantiseLane>(call);
 }
 
-__global__ void __launch_bounds__(block_threads)
+__global__ void __launch_bounds__(block_threads, 6)
     sinew_dequantise(__grid_constant__ Dequantisation const call) {
     dequantise_lane(call, this_lane());
 }
 
-__global__ void __launch_bounds__(block_threads)
+__global__ void __launch_bounds__(block_threads, 8)
     sinew_sum_rows(__grid_constant__ RowSum const call) {
     for_each_block<RowSumLane>(call);
 }

@@ -55,4 +55,11 @@ struct LanePosition {
     std::uint32_t lane;   ///< in the warp
 };
 
+#ifdef __CUDACC__
+__device__ inline LanePosition this_lane() {
+    return {blockIdx.x * block_warps + threadIdx.x / warp_lanes, gridDim.x * block_warps,
+            threadIdx.x % warp_lanes};
+}
+#endif
+
 }  // namespace sinew::sgd

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 namespace sinew::sgd {
 
@@ -43,65 +44,97 @@ Selection const& selection_of(void const* arguments) {
     return *static_cast<Selection const*>(arguments);
 }
 
+/// Calls use(chunk) for the chunks of a block's warps.
+template <class Use>
+void for_each_chunk(Selection const& call, unsigned block, unsigned blocks, Use&& use) {
+    for (std::uint32_t warp = block * block_warps; warp < (block + 1) * block_warps; ++warp)
+        for (std::uint64_t chunk = warp; chunk < selection_chunks(call.count);
+             chunk += std::uint64_t{blocks} * block_warps)
+            use(chunk);
+}
+
 void run_selection_histogram(Selection const& call, unsigned blocks) {
     for (unsigned block = 0; block < blocks; ++block) {
         std::array<std::uint32_t, selection_bins> histogram{};
-        for (std::uint64_t chunk = block; chunk < selection_chunks(call.count); chunk += blocks)
-            for (std::uint32_t thread = 0; thread < block_threads; ++thread)
-                selection_histogram_thread(
-                    call, chunk, thread,
-                    [&](std::uint32_t bin, std::uint32_t n) { histogram[bin] += n; });
+        for_each_chunk(call, block, blocks, [&](std::uint64_t chunk) {
+            for (std::uint32_t lane = 0; lane < warp_lanes; ++lane)
+                selection_histogram_lane(call, chunk, lane,
+                                         [&](std::uint32_t bin) { ++histogram[bin]; });
+        });
         for (std::uint32_t bin = 0; bin < selection_bins; ++bin)
             call.state->histogram[bin] += histogram[bin];
     }
 }
 
 void run_selection_choose(Selection const& call) {
+    // All sums first: threads clear what the others sum up.
+    std::vector<SelectionBins> bins;
     std::array<std::uint32_t, block_threads> sums;
+    std::uint32_t const wanted = call.state->wanted;
+    for (std::uint32_t thread = 0; thread < block_threads; ++thread) {
+        bins.emplace_back(call, thread);
+        sums[thread] = bins[thread].sum();
+    }
     for (std::uint32_t thread = 0; thread < block_threads; ++thread)
-        sums[thread] = selection_bins_of_thread(call, thread);
-    selection_choose(call, sums.data());
-    for (std::uint32_t thread = 0; thread < block_threads; ++thread)
-        selection_clear_thread(call, thread);
+        bins[thread].choose(call, thread, wanted, sums.data());
 }
 
-void add_counts(ChunkCounts& sum, ChunkCounts more) {
-    sum.above += more.above;
-    sum.at += more.at;
-}
-
-void run_selection_count(Selection const& call, unsigned blocks) {
-    for (unsigned block = 0; block < blocks; ++block)
-        for (std::uint64_t chunk = block; chunk < selection_chunks(call.count); chunk += blocks) {
-            ChunkCounts all{0, 0};
-            for (std::uint32_t thread = 0; thread < block_threads; ++thread)
-                add_counts(all, SelectionRun(call, chunk, thread).counts(call.state->threshold));
-            call.chunks[chunk] = all;
+void gather_chunk(Selection const& call, std::uint64_t chunk) {
+    std::uint32_t const threshold = call.state->threshold;
+    ChunkCounts found{0, 0};
+    for (std::uint32_t round = 0; round < selection_rounds; ++round)
+        for (std::uint32_t lane = 0; lane < warp_lanes; ++lane) {
+            auto const own = selection_gather_masks(call, chunk, round, lane, threshold);
+            selection_gather_lane(call, chunk, round, lane, own.at, found.at);
+            found = sum_of(found, {static_cast<std::uint32_t>(std::popcount(own.above)),
+                                   static_cast<std::uint32_t>(std::popcount(own.at))});
         }
+    call.chunks[chunk] = found;
+}
+
+void count_chunk(Selection const& call, std::uint64_t chunk) {
+    ChunkCounts found{0, 0};
+    for (std::uint32_t lane = 0; lane < warp_lanes; ++lane)
+        found = sum_of(found, selection_count_lane(call, chunk, lane));
+    selection_count_chunk(call, chunk, found);
 }
 
 void run_selection_offsets(Selection const& call) {
-    // All sums first: threads replace what the others sum up.
-    std::array<ChunkCounts, block_threads> sums;
-    for (std::uint32_t thread = 0; thread < block_threads; ++thread)
-        sums[thread] = selection_sum_thread(call, thread);
     ChunkCounts before{0, 0};
-    for (std::uint32_t thread = 0; thread < block_threads; ++thread) {
-        selection_offsets_thread(call, thread, before);
-        add_counts(before, sums[thread]);
+    for (std::uint64_t t = 0; t < SelectionTile::tiles(call); ++t)
+        for (std::uint32_t thread = 0; thread < block_threads; ++thread) {
+            SelectionTile const tile(call, t, thread);
+            tile.store_offsets(call, before);
+            before = sum_of(before, tile.sum());
+        }
+}
+
+void compact_chunk(Selection const& call, std::uint64_t chunk) {
+    std::uint32_t const threshold = call.state->threshold, wanted = call.state->wanted;
+    ChunkCounts before = call.chunks[chunk];
+    for (std::uint32_t round = 0; round < selection_rounds; ++round) {
+        // All masks first, as a warp has them: lanes write zeros.
+        std::vector<SelectionMasks> lanes;
+        std::array<QuarterCounts, warp_lanes> before_lane;
+        QuarterCounts all{0, 0};
+        for (std::uint32_t lane = 0; lane < warp_lanes; ++lane) {
+            lanes.push_back(selection_compact_masks(call, chunk, round, lane, threshold));
+            before_lane[lane] = all;
+            QuarterCounts const own = quarter_counts(lanes[lane]);
+            all.above += own.above;
+            all.at += own.at;
+        }
+        for (std::uint32_t lane = 0; lane < warp_lanes; ++lane)
+            selection_compact_lane(call, chunk, round, lane, wanted, lanes[lane], before,
+                                   before_lane[lane], all);
+        before = counts_after(before, all);
     }
 }
 
-void run_selection_compact(Selection const& call, unsigned blocks) {
+void run_chunks(void (*run)(Selection const&, std::uint64_t), Selection const& call,
+                unsigned blocks) {
     for (unsigned block = 0; block < blocks; ++block)
-        for (std::uint64_t chunk = block; chunk < selection_chunks(call.count); chunk += blocks) {
-            ChunkCounts before{0, 0};
-            for (std::uint32_t thread = 0; thread < block_threads; ++thread) {
-                SelectionRun const run(call, chunk, thread);
-                selection_compact_thread(call, chunk, thread, run, before);
-                add_counts(before, run.counts(call.state->threshold));
-            }
-        }
+        for_each_chunk(call, block, blocks, [&](std::uint64_t chunk) { run(call, chunk); });
 }
 
 }  // namespace
@@ -132,12 +165,14 @@ void run_on_host(Kernel kernel, void const* arguments, unsigned blocks) {
             return run_selection_histogram(selection_of(arguments), blocks);
         case Kernel::selection_choose:
             return run_selection_choose(selection_of(arguments));
+        case Kernel::selection_gather:
+            return run_chunks(gather_chunk, selection_of(arguments), blocks);
         case Kernel::selection_count:
-            return run_selection_count(selection_of(arguments), blocks);
+            return run_chunks(count_chunk, selection_of(arguments), blocks);
         case Kernel::selection_offsets:
             return run_selection_offsets(selection_of(arguments));
         case Kernel::selection_compact:
-            return run_selection_compact(selection_of(arguments), blocks);
+            return run_chunks(compact_chunk, selection_of(arguments), blocks);
     }
 }
 

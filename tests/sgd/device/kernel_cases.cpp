@@ -245,12 +245,7 @@ std::string select_case(KernelMachine& machine, std::vector<float> const& values
     };
     machine.kernels().select(make(true), reinterpret_cast<CudaDriver::Address>(workspace.device),
                              machine.stream());
-    Selection twin = make(false);
-    std::vector<SelectionState> state(1);
-    std::vector<ChunkCounts> chunks(selection_chunks(values.size()));
-    twin.state = state.data();
-    twin.chunks = chunks.data();
-    select_on_host(twin, twin_blocks);
+    select_on_host(make(false), twin_blocks);
     return trial.difference();
 }
 
@@ -295,7 +290,7 @@ void add_block_cases(std::vector<KernelCase>& cases) {
                     {"quantise " + names + ", rows " + std::to_string(rows), [=](KernelMachine& m) {
                          return quantise_case(m, format, rows, 67, feedback);
                      }});
-            for (std::uint64_t const rows : {0, 1, 8})
+            for (std::uint64_t const rows : {0, 1, 8, 15})
                 cases.push_back(
                     {"sum_rows " + names + ", rows " + std::to_string(rows), [=](KernelMachine& m) {
                          return sum_rows_case(m, format, rows, 67, feedback);
@@ -312,9 +307,18 @@ void add_selection_cases(std::vector<KernelCase>& cases) {
                                  [=](KernelMachine& m) {
                                      return select_case(m, kernel_numbers(count, 12, true), k);
                                  }});
-    cases.push_back({"select of equal values", [](KernelMachine& m) {
-                         return select_case(m, std::vector<float>(5000, -2.5f), 1234);
+    // More chunks than are summed up at a time.
+    std::size_t const many = std::size_t{SelectionTile::chunks} * selection_chunk + 5000;
+    cases.push_back({"select 1 % of many", [=](KernelMachine& m) {
+                         return select_case(m, kernel_numbers(many, 12, true),
+                                            static_cast<std::uint32_t>(many / 100));
                      }});
+    for (SelectionValues const kind : all_selection_values)
+        for (std::uint32_t const k : {1u, 1234u, 9000u, 20000u})
+            cases.push_back({std::string("select ") + std::to_string(k) + " of " + name_of(kind),
+                             [=](KernelMachine& m) {
+                                 return select_case(m, selection_values(kind, 20001), k);
+                             }});
 }
 
 }  // namespace
@@ -338,6 +342,42 @@ std::vector<float> kernel_numbers(std::size_t count, unsigned seed, bool special
     return values;
 }
 
+char const* name_of(SelectionValues kind) {
+    switch (kind) {
+        case SelectionValues::equal:
+            return "equal values";
+        case SelectionValues::close:
+            return "values in one bin";
+        case SelectionValues::clustered:
+            return "chunks in and beside the bin";
+        case SelectionValues::zeros:
+            return "zeros";
+        case SelectionValues::nan:
+            return "NaN";
+    }
+    return "";
+}
+
+std::vector<float> selection_values(SelectionValues kind, std::size_t count) {
+    std::vector<float> values = kernel_numbers(count, 13, true);
+    std::mt19937 random(14);
+    for (std::size_t i = 0; i < count; ++i) {
+        // The first pass tells apart numbers whose upper three bits of the mantissa differ.
+        float const close = 1 + static_cast<float>(random() % 4096) / 65536;
+        std::size_t const chunk = i / selection_chunk;
+        if (kind == SelectionValues::equal) values[i] = i % 3 == 0 ? 2.5f : -2.5f;
+        if (kind == SelectionValues::close) values[i] = i % 2 == 0 ? close : -close;
+        if (kind == SelectionValues::zeros) values[i] = i % 2 == 0 ? 0.0f : -0.0f;
+        if (kind == SelectionValues::nan) values[i] = std::nanf("");
+        if (kind != SelectionValues::clustered) continue;
+        // Candidates of a chunk: all, exactly as many as it has room for, one more, none.
+        std::size_t const room = selection_room + chunk % 4 - 1;
+        std::size_t const candidates = chunk % 4 == 0 ? selection_chunk : chunk % 4 == 3 ? 0 : room;
+        values[i] = i % selection_chunk < candidates ? close : i % 5 == 0 ? 3.0f : 0.25f;
+    }
+    return values;
+}
+
 std::vector<unsigned char> encoded_numbers(std::vector<float> const& values, FloatFormat format) {
     std::vector<unsigned char> bytes(values.size() * bytes_of(format) + 1);
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -353,11 +393,18 @@ std::vector<unsigned char> encoded_numbers(std::vector<float> const& values, Flo
 }
 
 void select_on_host(Selection call, unsigned blocks) {
+    SelectionState state;
+    std::vector<ChunkCounts> chunks(selection_chunks(call.count));
+    std::vector<std::uint32_t> candidates(chunks.size() * selection_room);
+    call.state = &state;
+    call.chunks = chunks.data();
+    call.candidates = candidates.data();
     call.pass = 0;
     run_on_host(Kernel::selection_begin, &call, 1);
     for (; call.pass < selection_passes; ++call.pass) {
         run_on_host(Kernel::selection_histogram, &call, blocks);
         run_on_host(Kernel::selection_choose, &call, 1);
+        if (call.pass == 0) run_on_host(Kernel::selection_gather, &call, blocks);
     }
     run_on_host(Kernel::selection_count, &call, blocks);
     run_on_host(Kernel::selection_offsets, &call, 1);

@@ -26,7 +26,16 @@ std::vector<float> kernel_numbers(std::size_t count, unsigned seed, bool special
 std::vector<unsigned char> encoded_numbers(std::vector<float> const& values,
                                            sgd::FloatFormat format);
 
-/// The launches of DeviceKernels::select on the host, with `blocks` each.
+/// Values that are hard to select from. `close` ones have the bits of the first pass in common, `clustered`
+/// ones those of some chunks.
+enum class SelectionValues { equal, close, clustered, zeros, nan };
+inline constexpr SelectionValues all_selection_values[] = {
+    SelectionValues::equal, SelectionValues::close, SelectionValues::clustered,
+    SelectionValues::zeros, SelectionValues::nan};
+char const* name_of(SelectionValues kind);
+std::vector<float> selection_values(SelectionValues kind, std::size_t count);
+
+/// The launches of DeviceKernels::select on the host, with `blocks` each and memory of its own.
 void select_on_host(sgd::Selection call, unsigned blocks);
 
 }  // namespace sinew::tests

@@ -233,13 +233,9 @@ void expect_selected(std::vector<float> values, std::uint32_t k, unsigned blocks
         expected.push_back(values[i]);
         left[i] = 0;
     }
-    SelectionState state;
-    std::vector<ChunkCounts> chunks(selection_chunks(values.size()));
     std::vector<std::uint32_t> indices(k);
     std::vector<float> selected(k);
-    select_on_host({values.data(), values.size(), k, 0, indices.data(), selected.data(), &state,
-                    chunks.data()},
-                   blocks);
+    select_on_host({values.data(), values.size(), k, 0, indices.data(), selected.data()}, blocks);
     EXPECT_EQ(indices, order) << k << " of " << values.size();
     expect_same(selected, expected);
     expect_same(values, left);
@@ -261,6 +257,33 @@ TEST(Twins, SelectTheFirstOfEqualMagnitudes) {
     expect_selected(std::vector<float>(5000), 100, 3);  // zeros
 }
 
+TEST(Twins, SelectFromChunksWithTooManyCandidates) {
+    std::size_t const count = 5 * selection_chunk + 77;
+    for (SelectionValues const kind : all_selection_values)
+        for (std::uint32_t const k : {1u, 700u, 3000u, 5000u, 10000u}) {
+            SCOPED_TRACE(name_of(kind));
+            expect_selected(selection_values(kind, count), k, 2);
+        }
+}
+
+TEST(Twins, SumUpMoreChunksThanABlockHasAtATime) {
+    Selection call;
+    std::vector<ChunkCounts> chunks(2 * SelectionTile::chunks + 5), expected(chunks.size());
+    ChunkCounts before{0, 0};
+    for (std::uint32_t i = 0; i < chunks.size(); ++i) {
+        chunks[i] = {i % 97, i % 53};
+        expected[i] = before;
+        before = sum_of(before, chunks[i]);
+    }
+    call.count = chunks.size() * std::uint64_t{selection_chunk};
+    call.chunks = chunks.data();
+    run_on_host(Kernel::selection_offsets, &call, 1);
+    for (std::size_t i = 0; i < chunks.size(); ++i) {
+        ASSERT_EQ(chunks[i].above, expected[i].above) << i;
+        ASSERT_EQ(chunks[i].at, expected[i].at) << i;
+    }
+}
+
 TEST(Twins, SelectedAndLeftAddUpToAllThatWasGiven) {
     // Error feedback: what a step leaves is added to the next gradient, by the sum of two sources.
     std::size_t const count = 3000;
@@ -271,13 +294,9 @@ TEST(Twins, SelectedAndLeftAddUpToAllThatWasGiven) {
         for (std::size_t i = 0; i < count; ++i) given[i] += double{gradient[i]};
         TwoSum const sum{left.data(), left.data(), gradient.data(), count, FloatFormat::f32};
         run_on_host(Kernel::add, &sum, 2);
-        SelectionState state;
-        std::vector<ChunkCounts> chunks(selection_chunks(count));
         std::vector<std::uint32_t> indices(300);
         std::vector<float> selected(300);
-        select_on_host(
-            {left.data(), count, 300, 0, indices.data(), selected.data(), &state, chunks.data()},
-            2);
+        select_on_host({left.data(), count, 300, 0, indices.data(), selected.data()}, 2);
         for (std::size_t i = 0; i < indices.size(); ++i) sent[indices[i]] += double{selected[i]};
     }
     for (std::size_t i = 0; i < count; ++i)
