@@ -21,7 +21,7 @@ namespace {
 using namespace sinew::sgd;
 using testing::HasSubstr;
 
-constexpr unsigned fake_most_blocks = 24;  // 4 waves on 3 multiprocessors of 512 threads
+constexpr unsigned fake_most_blocks = 48;  // 8 waves on 3 multiprocessors of 512 threads
 
 std::atomic<unsigned> most_launched{0};
 std::atomic<int> launches{0};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one lane of a warp does to blocks of fp8 or int8. A warp has one block at a time, each lane four of
-// its elements; between `load` and `store` the warp finds the largest magnitude of its lanes. Rows and
-// arithmetic are those of src/sgd/coding/block_coding.hpp.
+// What one lane of a warp does to blocks of fp8 or int8, of which each lane has four elements. What encodes
+// takes an item of one or more blocks at a time: between its `load` and `store` the warp finds the largest
+// magnitude and the scale of each block. Rows and arithmetic are those of src/sgd/coding/block_coding.hpp.
 #pragma once
 
 #include <bit>
@@ -118,6 +118,18 @@ SINEW_HOST_DEVICE inline FourCodes encoded(Int8, FourValues from) {
     return made;
 }
 
+/// The scale of a block, and what elements are multiplied by before they are encoded.
+struct BlockScale {
+    float scale, inverse;
+
+    /// `largest`: the largest magnitude of the block, as bits.
+    SINEW_HOST_DEVICE static BlockScale of(BlockFormat format, std::uint32_t largest) {
+        float const scale =
+            format == BlockFormat::fp8 ? block_scale<Fp8>(largest) : block_scale<Int8>(largest);
+        return {scale, block_inverse(scale)};
+    }
+};
+
 /// A lane's elements of one block.
 struct BlockLane {
     static constexpr unsigned elements = block_elements / warp_lanes;
@@ -165,11 +177,9 @@ struct BlockLane {
     /// Encodes into a block of a row; `residual` (this lane's, or null) becomes what is lost.
     template <class Code>
     SINEW_HOST_DEVICE void encode(void* row, std::uint64_t blocks, std::uint64_t block,
-                                  std::uint32_t lane, float* residual,
-                                  std::uint32_t largest_of_block) const {
+                                  std::uint32_t lane, float* residual, BlockScale of_block) const {
         auto* const bytes = static_cast<std::uint8_t*>(row);
-        float const scale = block_scale<Code>(largest_of_block);
-        float const inverse = block_inverse(scale);
+        auto const [scale, inverse] = of_block;
         bool const ordinary = scale == scale;  // else a block with NaN or infinity
         FourCodes made = {};
         FourValues lost = {};
@@ -193,71 +203,84 @@ struct BlockLane {
 
 /// Quantisation of block `item` of all rows, in two halves.
 struct QuantiseLane {
-    BlockLane own;
+    static constexpr std::uint32_t blocks = 1;
+    BlockLane own[blocks];
 
     SINEW_HOST_DEVICE static std::uint64_t items(Quantisation const& call) {
         return call.row_count * call.blocks;
     }
-    SINEW_HOST_DEVICE void load_item(Quantisation const& call, std::uint64_t item,
-                                     std::uint32_t lane) {
+    SINEW_HOST_DEVICE void load(Quantisation const& call, std::uint64_t item, std::uint32_t lane) {
         std::uint64_t const first = item * block_elements + lane * BlockLane::elements;
-        own.value = load<FourValues>(call.in + first);
-        if (call.residual != nullptr) own.add(call.residual + first);
+        own[0].value = sgd::load<FourValues>(call.in + first);
+        if (call.residual != nullptr) own[0].add(call.residual + first);
     }
-    SINEW_HOST_DEVICE void store_item(Quantisation const& call, std::uint64_t item,
-                                      std::uint32_t lane, std::uint32_t largest) const {
+    SINEW_HOST_DEVICE void store(Quantisation const& call, std::uint64_t item, std::uint32_t,
+                                 std::uint32_t lane, BlockScale scale) const {
         std::uint64_t const first = item * block_elements + lane * BlockLane::elements;
         float* const residual = call.residual != nullptr ? call.residual + first : nullptr;
         std::uint64_t const row = item / call.blocks, block = item % call.blocks;
         auto* const to = static_cast<std::uint8_t*>(call.rows) + row * block_row_bytes(call.blocks);
         if (call.format == BlockFormat::fp8)
-            own.encode<Fp8>(to, call.blocks, block, lane, residual, largest);
-        else own.encode<Int8>(to, call.blocks, block, lane, residual, largest);
+            own[0].encode<Fp8>(to, call.blocks, block, lane, residual, scale);
+        else own[0].encode<Int8>(to, call.blocks, block, lane, residual, scale);
     }
 };
 
-/// The sum of block `item` of all rows, in two halves.
+/// The sums of four neighbouring blocks of all rows, in two halves: so that addresses and scales are found
+/// for many elements.
 struct RowSumLane {
-    BlockLane own;
+    static constexpr std::uint32_t blocks = 4;
+    BlockLane own[blocks];
 
-    SINEW_HOST_DEVICE static std::uint64_t items(RowSum const& call) { return call.blocks; }
-    SINEW_HOST_DEVICE void load_item(RowSum const& call, std::uint64_t item, std::uint32_t lane) {
-        if (call.format == BlockFormat::fp8) add_rows<Fp8>(call, item, lane);
-        else add_rows<Int8>(call, item, lane);
-        if (call.residual != nullptr)
-            own.add(call.residual + item * block_elements + lane * BlockLane::elements);
+    SINEW_HOST_DEVICE static std::uint64_t items(RowSum const& call) {
+        return (call.blocks + blocks - 1) / blocks;
+    }
+    SINEW_HOST_DEVICE void load(RowSum const& call, std::uint64_t item, std::uint32_t lane) {
+        if (call.format == BlockFormat::fp8) add_rows<Fp8>(call, item * blocks, lane);
+        else add_rows<Int8>(call, item * blocks, lane);
+        for (std::uint32_t k = 0; call.residual != nullptr && k < blocks; ++k)
+            if (item * blocks + k < call.blocks)
+                own[k].add(call.residual + (item * blocks + k) * block_elements +
+                           lane * BlockLane::elements);
     }
     template <class Code>
-    SINEW_HOST_DEVICE void add_rows(RowSum const& call, std::uint64_t item, std::uint32_t lane) {
+    SINEW_HOST_DEVICE void add_rows(RowSum const& call, std::uint64_t block, std::uint32_t lane) {
         auto const* row = static_cast<std::uint8_t const*>(call.rows);
-        own.value = {};
         std::uint64_t left = call.row_count;
-        for (; left >= 8; left -= 8) add_some<Code, 8>(call, row, item, lane);
-        if ((left & 4) != 0) add_some<Code, 4>(call, row, item, lane);
-        if ((left & 2) != 0) add_some<Code, 2>(call, row, item, lane);
-        if ((left & 1) != 0) add_some<Code, 1>(call, row, item, lane);
+        for (; left >= 4; left -= 4) add_some<Code, 4>(call, row, block, lane);
+        if ((left & 2) != 0) add_some<Code, 2>(call, row, block, lane);
+        if ((left & 1) != 0) add_some<Code, 1>(call, row, block, lane);
     }
-    /// Adds the block of `count` rows, which are all read before the first is decoded, and moves `row` behind them.
+    /// Adds the blocks from `block` on of `count` rows, which are all read before the first is decoded, and
+    /// moves `row` behind them.
     template <class Code, std::uint32_t count>
     SINEW_HOST_DEVICE void add_some(RowSum const& call, std::uint8_t const*& row,
-                                    std::uint64_t item, std::uint32_t lane) {
-        BlockLane::Part parts[count];
+                                    std::uint64_t block, std::uint32_t lane) {
+        BlockLane::Part parts[count][blocks] = {};
         SINEW_UNROLL
-        for (BlockLane::Part& part : parts) {
-            part = BlockLane::read(row, call.blocks, item, lane);
+        for (std::uint32_t r = 0; r < count; ++r) {
+            SINEW_UNROLL
+            for (std::uint32_t k = 0; k < blocks; ++k)
+                if (block + k < call.blocks)
+                    parts[r][k] = BlockLane::read(row, call.blocks, block + k, lane);
             row += block_row_bytes(call.blocks);
         }
         SINEW_UNROLL
-        for (BlockLane::Part const& part : parts) own.add<Code>(part);
+        for (std::uint32_t r = 0; r < count; ++r) {
+            SINEW_UNROLL
+            for (std::uint32_t k = 0; k < blocks; ++k) own[k].template add<Code>(parts[r][k]);
+        }
     }
-    SINEW_HOST_DEVICE void store_item(RowSum const& call, std::uint64_t item, std::uint32_t lane,
-                                      std::uint32_t largest) const {
-        float* const residual = call.residual != nullptr ? call.residual + item * block_elements +
+    SINEW_HOST_DEVICE void store(RowSum const& call, std::uint64_t item, std::uint32_t k,
+                                 std::uint32_t lane, BlockScale scale) const {
+        std::uint64_t const block = item * blocks + k;
+        if (block >= call.blocks) return;
+        float* const residual = call.residual != nullptr ? call.residual + block * block_elements +
                                                                lane * BlockLane::elements
                                                          : nullptr;
         if (call.format == BlockFormat::fp8)
-            own.encode<Fp8>(call.result, call.blocks, item, lane, residual, largest);
-        else own.encode<Int8>(call.result, call.blocks, item, lane, residual, largest);
+            own[k].encode<Fp8>(call.result, call.blocks, block, lane, residual, scale);
+        else own[k].encode<Int8>(call.result, call.blocks, block, lane, residual, scale);
     }
 };
 

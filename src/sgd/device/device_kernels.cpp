@@ -167,7 +167,7 @@ void DeviceKernels::sum_rows(RowSum const& call, CudaDriver::Stream stream) cons
     if (call.blocks == 0) return;
     need_pointer("sum_rows", "result", call.result, sizeof(float));
     if (call.row_count != 0) check_blocks("sum_rows", call.rows, nullptr, call.residual);
-    launch_warps(Kernel::sum_rows, call, call.blocks, stream);
+    launch_warps(Kernel::sum_rows, call, RowSumLane::items(call), stream);
 }
 
 std::size_t DeviceKernels::selection_workspace_bytes(std::uint64_t count) {

@@ -62,7 +62,7 @@ private:
     /// has room for. Several waves divide the work more evenly.
     template <class Call>
     void launch_warps(Kernel kernel, Call const& call, std::uint64_t warps,
-                      CudaDriver::Stream stream, unsigned waves = 4) const;
+                      CudaDriver::Stream stream, unsigned waves = 8) const;
 
     CudaDriver const& driver_;
     CudaDriver::Context context_;

@@ -10,11 +10,24 @@ namespace {
 
 template <class Lane, class Call>
 __device__ void for_each_block(Call const& call) {
+    constexpr unsigned all_lanes = 0xffffffffu;
     LanePosition const at = this_lane();
     for (std::uint64_t item = at.warp; item < Lane::items(call); item += at.warps) {
         Lane lane;
-        lane.load_item(call, item, at.lane);
-        lane.store_item(call, item, at.lane, __reduce_max_sync(0xffffffffu, lane.own.largest()));
+        lane.load(call, item, at.lane);
+        // Each lane finds the scale of one block: a division takes as long as many elements.
+        std::uint32_t largest = 0;
+        SINEW_UNROLL
+        for (std::uint32_t k = 0; k < Lane::blocks; ++k) {
+            std::uint32_t const of_block = __reduce_max_sync(all_lanes, lane.own[k].largest());
+            if (k == at.lane % Lane::blocks) largest = of_block;
+        }
+        BlockScale const own = BlockScale::of(call.format, largest);
+        SINEW_UNROLL
+        for (std::uint32_t k = 0; k < Lane::blocks; ++k)
+            lane.store(
+                call, item, k, at.lane,
+                {__shfl_sync(all_lanes, own.scale, k), __shfl_sync(all_lanes, own.inverse, k)});
     }
 }
 
@@ -57,7 +70,7 @@ __global__ void __launch_bounds__(block_threads, 6)
     dequantise_lane(call, this_lane());
 }
 
-__global__ void __launch_bounds__(block_threads, 8)
+__global__ void __launch_bounds__(block_threads, 3)
     sinew_sum_rows(__grid_constant__ RowSum const call) {
     for_each_block<RowSumLane>(call);
 }

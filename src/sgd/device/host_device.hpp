@@ -2,6 +2,7 @@
 // What a function needs that is compiled for the host and, by nvcc, also for GPUs.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -46,6 +47,16 @@ SINEW_HOST_DEVICE void store(void* memory, T const& value) {
 
 SINEW_HOST_DEVICE inline bool is_aligned(void const* memory, std::size_t bytes) {
     return (reinterpret_cast<std::uintptr_t>(memory) & (bytes - 1)) == 0;
+}
+
+/// The index of the lowest bit that is set. Requires: one is. (nvcc 13.0 compiles std::countr_zero to 32,
+/// whatever the number is.)
+SINEW_HOST_DEVICE inline std::uint32_t lowest_bit(std::uint32_t bits) {
+#ifdef __CUDA_ARCH__
+    return static_cast<std::uint32_t>(__ffs(static_cast<int>(bits))) - 1;
+#else
+    return static_cast<std::uint32_t>(std::countr_zero(bits));
+#endif
 }
 
 /// Which lane of which warp of a launch executes a function.

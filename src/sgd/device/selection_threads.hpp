@@ -233,7 +233,7 @@ SINEW_HOST_DEVICE inline void selection_gather_lane(Selection const& call, std::
                                                     std::uint32_t candidates, std::uint32_t place) {
     std::uint32_t* const keys = call.candidates + chunk * selection_room;
     for (; candidates != 0 && place < selection_room; candidates &= candidates - 1) {
-        auto const element = static_cast<std::uint32_t>(std::countr_zero(candidates));
+        auto const element = lowest_bit(candidates);
         keys[place++] =
             selection_key(call.values[SelectionRound::index(chunk, round, lane, element)]);
     }
@@ -338,7 +338,7 @@ SINEW_HOST_DEVICE inline void selection_compact_lane(Selection const& call, std:
         before = sum_of(before, all.of(q));
         for (std::uint32_t const end = 4 * q + 4; (left & ((1u << end) - 1)) != 0;
              left &= left - 1) {
-            auto const element = static_cast<std::uint32_t>(std::countr_zero(left));
+            auto const element = lowest_bit(left);
             bool const is_above = (masks.above >> element & 1) != 0;
             if (is_above || place.at < wanted) {
                 std::uint32_t const to = place.above + (place.at < wanted ? place.at : wanted);

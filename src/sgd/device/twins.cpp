@@ -30,13 +30,15 @@ void run_block_lanes(void const* arguments, unsigned blocks) {
     for (std::uint32_t warp = 0; warp < warps; ++warp)
         for (std::uint64_t item = warp; item < Lane::items(call); item += warps) {
             std::array<Lane, warp_lanes> lanes;
-            std::uint32_t largest = 0;
+            std::array<std::uint32_t, Lane::blocks> largest{};
             for (std::uint32_t lane = 0; lane < warp_lanes; ++lane) {
-                lanes[lane].load_item(call, item, lane);
-                largest = std::max(largest, lanes[lane].own.largest());
+                lanes[lane].load(call, item, lane);
+                for (std::uint32_t k = 0; k < Lane::blocks; ++k)
+                    largest[k] = std::max(largest[k], lanes[lane].own[k].largest());
             }
             for (std::uint32_t lane = 0; lane < warp_lanes; ++lane)
-                lanes[lane].store_item(call, item, lane, largest);
+                for (std::uint32_t k = 0; k < Lane::blocks; ++k)
+                    lanes[lane].store(call, item, k, lane, BlockScale::of(call.format, largest[k]));
         }
 }
 
