@@ -18,6 +18,9 @@ namespace {
 
 constexpr auto longest_pause = 1ms;
 constexpr auto longest_error_pause = 50ms;
+/// How long an error of NCCL waits for the news of a rank's death, which NCCL cannot name. A quarter of the
+/// time for the end, if that is shorter: callers must not come to their own deadlines meanwhile.
+constexpr std::chrono::nanoseconds patience_for_news = 2s;
 /// Without tasks only NCCL's asynchronous errors are of interest.
 constexpr auto pause_without_tasks = 50ms;
 constexpr auto trouble_pause = 20ms;
@@ -84,7 +87,7 @@ void Core::run() {
 
 /// Waits until NCCL has done what it does in the background. Returns false if the communicator is
 /// being ended. Throws BackendError if NCCL reports an error.
-bool Core::settle(char const* during) {
+bool Core::settle(char const* during, Task const* task) {
     std::chrono::nanoseconds wait = shortest_pause;
     for (;;) {
         int error = success;
@@ -94,6 +97,7 @@ bool Core::settle(char const* during) {
             error != success && error != in_progress ? setup.library->words(error, own) : "";
         leave();
         setup.library->check(result, "ncclCommGetAsyncError", nullptr);
+        if (!words.empty() && task != nullptr) fail(task->what, words, error);
         if (!words.empty()) throw BackendError(text(setup.self, ": ", during, ": ", words), error);
         if (error == success) return true;
         std::unique_lock lock(mutex);
@@ -215,7 +219,7 @@ void Core::issue(TaskState& state) {
     issuing = nullptr;
     leave();
     // In communicators that do not block, NCCL launches in the background.
-    if (!settle(task.what.c_str())) return;
+    if (!settle(task.what.c_str(), &task)) return;
     if (!task.captured) driver.check(driver.event_record(state.ends, stream), "cuEventRecord");
     state.enqueued_at = Clock::now();
     std::lock_guard const lock(mutex);
@@ -292,11 +296,23 @@ void Core::poll_errors() {
     leave();
     setup.library->check(result, "ncclCommGetAsyncError", nullptr);
     if (!words.empty())
-        throw BackendError(
-            text(running.empty() ? setup.self : running.front()->task.what,
-                 ": NCCL reports an error: ", words,
-                 ". Its cause is often another rank that died: see the errors of the other ranks"),
-            error);
+        fail(running.empty() ? setup.self : running.front()->task.what, words, error);
+}
+
+void Core::fail(std::string const& what, std::string const& words, int error) {
+    std::string const reported = text(what, ": NCCL reports an error: ", words);
+    auto const until = Clock::now() + std::min(patience_for_news, setup.ending / 4);
+    while (setup.peers != nullptr) {
+        if (auto const trouble = setup.peers->trouble())
+            throw PeerLost(text(reported, " (", *trouble, "). This communicator is lost"));
+        std::unique_lock lock(mutex);
+        bool const ends = changed.wait_for(lock, trouble_pause, [&] { return failure != nullptr; });
+        if (ends || Clock::now() >= until) break;
+    }
+    throw BackendError(text(reported,
+                            ". Its cause is often another rank that died: see the errors "
+                            "of the other ranks"),
+                       error);
 }
 
 int Core::average(int type) {

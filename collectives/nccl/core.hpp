@@ -71,13 +71,15 @@ private:
     bool enter();
     void leave();
     void start();
-    bool settle(char const* during);
+    bool settle(char const* during, Task const* task = nullptr);
     void work();
     void issue(TaskState& task);
     void poll_tasks();
     void poll_task(TaskState& task);
     void enforce_deadline(TaskState& task);
     void poll_errors();
+    /// Throws what NCCL reports of a task: PeerLost if a rank's death is known, or becomes known soon.
+    [[noreturn]] void fail(std::string const& what, std::string const& words, int error);
     void close();
     void end();
     void end_with_nccl(Handle handle, bool was_ready);
