@@ -62,7 +62,9 @@ public:
                 part_ = uses_in(call, rank) ? call.in.count : call.out.count;
         }
         bool const by_parts = !is_elementwise(call.collective);
-        length_ = std::max<std::size_t>(1, chunk_bytes / (element_ * (by_parts ? n_ : 1)));
+        std::size_t const row = element_ * (by_parts ? n_ : 1);
+        std::size_t const chunk = std::clamp(part_ * row / slots, shortest_chunk, longest_chunk);
+        length_ = std::max<std::size_t>(1, chunk / row);
     }
 
     std::size_t chunks() const { return (part_ + length_ - 1) / length_; }

@@ -13,7 +13,7 @@ namespace sinew::detail {
 /// operation: the data is copied to pinned memory, the host's collective runs on it, and the result is
 /// copied back. It takes every call.
 ///
-/// Long calls are cut into chunks of about 2 MiB in four slots each way, so that the copy of one chunk
+/// Long calls are cut into chunks of 128 KiB to 2 MiB in four slots each way, so that the copy of one chunk
 /// to the host, the collective of another and the copy of a third back run at the same time. Calls
 /// whose parts have different lengths are not cut.
 class StagedPath final : public DevicePath {
@@ -27,7 +27,9 @@ public:
     void retain() noexcept;
 
 private:
-    static constexpr std::size_t chunk_bytes = std::size_t{2} << 20;
+    static constexpr std::size_t longest_chunk = std::size_t{2} << 20;
+    /// Shorter ones would cost more than their overlap saves.
+    static constexpr std::size_t shortest_chunk = std::size_t{128} << 10;
     static constexpr std::size_t slots = 4;
 
     struct Slot {
