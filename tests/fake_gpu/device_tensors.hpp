@@ -35,10 +35,7 @@ struct DeviceTensorsOf {
         return all;
     }
     void set(Tensors const& tensors) {
-        for (std::size_t i = 0; i < arrays.size(); ++i)
-            if (arrays[i].size() > 0)
-                std::memcpy(fake_cuda_shadow(arrays[i].data()), tensors.values[i].data(),
-                            arrays[i].size() * sizeof(float));
+        for (std::size_t i = 0; i < arrays.size(); ++i) arrays[i].set(tensors.values[i]);
     }
     void expect_same(Tensors const& tensors, std::string const& what) const {
         for (std::size_t i = 0; i < arrays.size(); ++i) {

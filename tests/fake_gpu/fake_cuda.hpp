@@ -39,6 +39,7 @@ int cuCtxGetCurrent(void** context);
 int cuCtxSetCurrent(void* context);
 int cuMemAlloc_v2(unsigned long long* memory, std::size_t bytes);
 int cuMemFree_v2(unsigned long long memory);
+int cuMemcpy(unsigned long long to, unsigned long long from, std::size_t bytes);
 int cuStreamCreate(void** stream, unsigned flags);
 int cuStreamDestroy_v2(void* stream);
 int cuStreamSynchronize(void* stream);

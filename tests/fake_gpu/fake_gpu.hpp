@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <span>
 #include <stdexcept>
 #include <vector>
@@ -18,14 +18,14 @@ namespace sinew::tests {
 /// Lets sinew find the fake NCCL. Call it before the first call on the memory of a GPU.
 inline void use_fake_nccl() { ::setenv("SINEW_NCCL_LIBRARY", FAKE_NCCL, 1); }
 
-/// Elements in the fake GPU's memory, which only the device's side may touch.
+/// Elements in the memory of the current GPU, which only the device's side may touch.
 template <class T>
 class DeviceArray {
 public:
     explicit DeviceArray(std::vector<T> const& values) : count_(values.size()) {
         if (cuMemAlloc_v2(&memory_, count_ * sizeof(T) + 1) != 0)
             throw std::runtime_error("cuMemAlloc");
-        if (count_ > 0) std::memcpy(fake_cuda_shadow(data()), values.data(), count_ * sizeof(T));
+        set(values);
     }
     explicit DeviceArray(std::size_t count, T value = {})
         : DeviceArray(std::vector<T>(count, value)) {}
@@ -41,11 +41,20 @@ public:
     }
     std::vector<T> values() const {
         std::vector<T> all(count_);
-        if (count_ > 0) std::memcpy(all.data(), fake_cuda_shadow(data()), count_ * sizeof(T));
+        copy(reinterpret_cast<std::uintptr_t>(all.data()), memory_);
         return all;
+    }
+    /// Requires: as many as there are.
+    void set(std::vector<T> const& values) const {
+        copy(memory_, reinterpret_cast<std::uintptr_t>(values.data()));
     }
 
 private:
+    void copy(unsigned long long to, unsigned long long from) const {
+        if (count_ > 0 && cuMemcpy(to, from, count_ * sizeof(T)) != 0)
+            throw std::runtime_error("cuMemcpy");
+    }
+
     unsigned long long memory_ = 0;
     std::size_t count_;
 };

@@ -134,6 +134,8 @@ std::shared_ptr<Event> find_event(void* handle);
 /// The block of device memory with this address, and where it begins; null if there is none. Requires: the
 /// state's mutex is held.
 Block const* block_of(std::uintptr_t address, std::uintptr_t& base);
+/// Whether bytes begin in a block of device memory and pass its end: the driver copies none of them.
+bool passes_an_end(unsigned long long pointer, std::size_t bytes);
 /// Whether a call that may synchronise is forbidden now; it then spoils the captures.
 bool spoils_capture();
 

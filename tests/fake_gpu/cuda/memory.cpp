@@ -19,6 +19,14 @@ Block const* block_of(std::uintptr_t address, std::uintptr_t& base) {
     return address < base + next->second.bytes ? &next->second : nullptr;
 }
 
+bool passes_an_end(unsigned long long pointer, std::size_t bytes) {
+    State& all = state();
+    std::lock_guard const lock(all.mutex);
+    std::uintptr_t base = 0;
+    Block const* const block = block_of(pointer, base);
+    return block != nullptr && pointer + bytes > base + block->bytes;
+}
+
 }  // namespace fake_cuda
 
 using namespace fake_cuda;
@@ -65,6 +73,7 @@ int cuPointerGetAttribute(void* result, int attribute, unsigned long long pointe
 int cuMemcpy(unsigned long long to, unsigned long long from, std::size_t bytes) {
     if (!has_context()) return invalid_context;
     if (spoils_capture()) return capture_unsupported;
+    if (passes_an_end(to, bytes) || passes_an_end(from, bytes)) return invalid_value;
     std::memcpy(fake_cuda_shadow(reinterpret_cast<void*>(to)),
                 fake_cuda_shadow(reinterpret_cast<void const*>(from)), bytes);
     return success;

@@ -96,7 +96,7 @@ int cuStreamIsCapturing(void* stream, int* status) {
 int cuMemcpyAsync(unsigned long long to, unsigned long long from, std::size_t bytes, void* stream) {
     auto const on = find_stream(stream);
     if (!has_context()) return invalid_context;
-    if (!on) return invalid_value;
+    if (!on || passes_an_end(to, bytes) || passes_an_end(from, bytes)) return invalid_value;
     return on->add([=] {
         State& all = state();
         if (int const delay = all.copy_delay; delay > 0)
@@ -112,7 +112,7 @@ int cuMemsetD8Async(unsigned long long memory, unsigned char value, std::size_t 
                     void* stream) {
     auto const on = find_stream(stream);
     if (!has_context()) return invalid_context;
-    if (!on) return invalid_value;
+    if (!on || passes_an_end(memory, bytes)) return invalid_value;
     return on->add(
         [=] { std::memset(fake_cuda_shadow(reinterpret_cast<void*>(memory)), value, bytes); });
 }

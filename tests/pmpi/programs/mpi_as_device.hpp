@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Included before a program, and after another header of this kind, this gives its collectives copies of its
-// buffers in the memory of a GPU, of the stand-in of the CUDA driver whose path is in SINEW_TEST_CUDA: a
-// processor that touches them crashes. Without the variable nothing is changed.
+// buffers in the memory of a GPU, by the CUDA driver whose path is in SINEW_TEST_CUDA: the real one, or the
+// stand-in, with which a processor that touches them crashes. Without the variable nothing is changed.
 #pragma once
 
 #include <dlfcn.h>
@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 
 namespace device {
 
@@ -31,7 +30,12 @@ public:
         return reinterpret_cast<char*>(memory);
     }
     void release(char* memory) { free_(reinterpret_cast<unsigned long long>(memory)); }
-    void* shadow(void const* memory) { return shadow_(memory); }
+    /// From or to either kind of memory.
+    void copy(void* to, void const* from, std::size_t bytes) {
+        if (copy_(reinterpret_cast<unsigned long long>(to),
+                  reinterpret_cast<unsigned long long>(from), bytes) != 0)
+            std::fprintf(stderr, "cuMemcpy fails\n"), std::abort();
+    }
 
 private:
     Driver() {
@@ -39,14 +43,28 @@ private:
         if (library == nullptr) std::fprintf(stderr, "%s\n", dlerror()), std::abort();
         find(library, "cuMemAlloc_v2", allocate_);
         find(library, "cuMemFree_v2", free_);
-        find(library, "fake_cuda_shadow", shadow_);
-        void (*use_device)(int) = nullptr;
-        find(library, "fake_cuda_use_device", use_device);
-        use_device(0);
+        find(library, "cuMemcpy", copy_);
+        if (void* const stand_in = dlsym(library, "fake_cuda_use_device"))
+            reinterpret_cast<void (*)(int)>(stand_in)(0);
+        else
+            use_first_gpu(library);
 #ifdef SINEW_PERSISTENT
-        persistent::accessible = [](void* memory) { return get()->shadow_(memory); };
+        persistent::copy = [](void* to, void const* from, std::size_t bytes) {
+            get()->copy(to, from, bytes);
+        };
 #endif
         usleep(20000);  // as short a time as a real driver could need to start
+    }
+    static void use_first_gpu(void* library) {
+        int (*init)(unsigned) = nullptr;
+        int (*retain)(void**, int) = nullptr;
+        int (*set)(void*) = nullptr;
+        find(library, "cuInit", init);
+        find(library, "cuDevicePrimaryCtxRetain", retain);
+        find(library, "cuCtxSetCurrent", set);
+        void* context = nullptr;
+        if (init(0) != 0 || retain(&context, 0) != 0 || set(context) != 0)
+            std::fprintf(stderr, "the first GPU cannot be used\n"), std::abort();
     }
     template <class Function>
     static void find(void* library, char const* name, Function*& function) {
@@ -56,7 +74,7 @@ private:
 
     int (*allocate_)(unsigned long long*, std::size_t) = nullptr;
     int (*free_)(unsigned long long) = nullptr;
-    void* (*shadow_)(void const*) = nullptr;
+    int (*copy_)(unsigned long long, unsigned long long, std::size_t) = nullptr;
     unsigned long buffers_ = 0;
 };
 
@@ -101,20 +119,21 @@ public:
         MPI_Aint low = 0, extent = 0, true_low = 0, true_extent = 0;
         MPI_Type_get_extent(type, &low, &extent);
         MPI_Type_get_true_extent(type, &true_low, &true_extent);
+        // In C these are structures, whose arrays end with what fills up the last one.
+        if (type == MPI_DOUBLE_INT || type == MPI_LONG_INT) true_extent = extent;
         std::ptrdiff_t const last = (elements - 1) * extent;
         offset_ = first * extent + true_low + std::min<std::ptrdiff_t>(last, 0);
         bytes_ = static_cast<std::size_t>(true_extent + std::abs(last));
         if (bytes_ == 0) return;
         copy_ = Driver::get()->allocate(bytes_);
-        std::memcpy(Driver::get()->shadow(copy_), static_cast<char*>(buffer_) + offset_, bytes_);
+        Driver::get()->copy(copy_, static_cast<char*>(buffer_) + offset_, bytes_);
     }
     Copy(Copy const&) = delete;
     Copy& operator=(Copy const&) = delete;
     ~Copy() {
         if (copy_ == nullptr) return;
         if (writes_)
-            std::memcpy(static_cast<char*>(buffer_) + offset_, Driver::get()->shadow(copy_),
-                        bytes_);
+            Driver::get()->copy(static_cast<char*>(buffer_) + offset_, copy_, bytes_);
         Driver::get()->release(copy_);
     }
     /// What the call gets for the buffer.

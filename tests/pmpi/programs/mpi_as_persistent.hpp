@@ -18,8 +18,11 @@
 
 namespace persistent {
 
-/// Where the bytes of a buffer can be accessed; another header may know better.
-inline void* (*accessible)(void*) = [](void* buffer) { return buffer; };
+/// Copies bytes of buffers; another header may know of memory that the processor cannot touch.
+inline void (*copy)(void*, void const*, std::size_t) = [](void* to, void const* from,
+                                                          std::size_t bytes) {
+    std::memcpy(to, from, bytes);
+};
 
 /// The bytes of a buffer of the program, saved when it is made.
 class Region {
@@ -34,15 +37,17 @@ public:
             reinterpret_cast<char*>(reinterpret_cast<MPI_Aint>(buffer) + true_low + first * extent);
         auto const bytes = static_cast<std::size_t>((elements - 1) * extent + true_extent);
         if (buffer == nullptr && true_low == 0) return;
-        begin_ = static_cast<char*>(accessible(begin_));
-        saved_.assign(begin_, begin_ + bytes);
+        saved_.resize(bytes);
+        copy(saved_.data(), begin_, bytes);
     }
     static Region none() { return {nullptr, 0, 0, MPI_DATATYPE_NULL}; }
     void clear() const {
-        if (!saved_.empty()) std::memset(begin_, 0, saved_.size());
+        if (saved_.empty()) return;
+        std::vector<char> const zeros(saved_.size());
+        copy(begin_, zeros.data(), zeros.size());
     }
     void restore() const {
-        if (!saved_.empty()) std::memcpy(begin_, saved_.data(), saved_.size());
+        if (!saved_.empty()) copy(begin_, saved_.data(), saved_.size());
     }
 
 private:
