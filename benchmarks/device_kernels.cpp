@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many bytes per second the kernels read and write, beside a copy of the driver's in the same run:
-//   kernel_bandwidth [elements [file.json]]
+//   device_kernels [elements [file.json]]
 // Each figure is the median of runs that take turns with the copy. Single-GPU figures of kernels alone.
 #include <algorithm>
 #include <cstdlib>
@@ -9,6 +9,8 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "benchmarks/support/gpu/stream_timer.hpp"
+#include "benchmarks/support/statistics.hpp"
 #include "tests/gpu/gpu_machine.hpp"
 #include "tests/gpu/gpu_or_skip.hpp"
 #include "tests/sgd/device/kernel_cases.hpp"
@@ -17,39 +19,11 @@ namespace {
 
 using namespace sinew::sgd;
 using sinew::tests::check_cuda;
+using sinew::bench::median;
+using sinew::bench::StreamTimer;
 using sinew::tests::GpuMachine;
 
 constexpr int runs = 50;
-
-class Events {
-public:
-    Events() {
-        check_cuda(cudaEventCreate(&begin_), "cudaEventCreate");
-        check_cuda(cudaEventCreate(&end_), "cudaEventCreate");
-    }
-    Events(Events const&) = delete;
-    ~Events() {
-        cudaEventDestroy(begin_);
-        cudaEventDestroy(end_);
-    }
-    double seconds(cudaStream_t stream, std::function<void()> const& work) const {
-        check_cuda(cudaEventRecord(begin_, stream), "cudaEventRecord");
-        work();
-        check_cuda(cudaEventRecord(end_, stream), "cudaEventRecord");
-        check_cuda(cudaEventSynchronize(end_), "cudaEventSynchronize");
-        float milliseconds = 0;
-        check_cuda(cudaEventElapsedTime(&milliseconds, begin_, end_), "cudaEventElapsedTime");
-        return double{milliseconds} / 1000;
-    }
-
-private:
-    cudaEvent_t begin_ = nullptr, end_ = nullptr;
-};
-
-double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    return values[values.size() / 2];
-}
 
 /// Buffers of one size, filled with numbers.
 class Workbench {
@@ -73,8 +47,8 @@ public:
         };
         std::vector<double> ours, copies;
         for (int run = -3; run < runs; ++run) {  // the first ones warm up
-            double const own = events_.seconds(stream, work);
-            double const other = events_.seconds(stream, copy);
+            double const own = timer_.seconds(stream, work);
+            double const other = timer_.seconds(stream, copy);
             if (run < 0) continue;
             ours.push_back(own);
             copies.push_back(other);
@@ -153,8 +127,8 @@ public:
         call.selected = floats_[1] + call.k;
         auto const workspace = reinterpret_cast<sinew::CudaDriver::Address>(
             machine_.allocate(DeviceKernels::selection_workspace_bytes(elements_)));
-        // The values are read once for the bytes that count; selected ones stay selected as zeros.
-        measure("select 1 %", 4.0 * static_cast<double>(elements_) + 12.0 * call.k,
+        // Three passes read the values. After the first run what is selected are zeros.
+        measure("select 1 %", 12.0 * static_cast<double>(elements_) + 12.0 * call.k,
                 [&] { kernels().select(call, workspace, stream()); });
     }
 
@@ -171,7 +145,7 @@ private:
     }
 
     GpuMachine machine_;
-    Events events_;
+    StreamTimer timer_;
     std::size_t elements_;
     std::array<float*, 4> floats_{};
     nlohmann::json results_ = nlohmann::json::array();
@@ -179,7 +153,7 @@ private:
 
 int run(std::size_t elements, char const* file) {
     if (elements < 1'000'000) {
-        std::cout << "kernel_bandwidth: elements is " << elements << " (must be 1000000 or more)\n";
+        std::cout << "device_kernels: elements is " << elements << " (must be 1000000 or more)\n";
         return 2;
     }
     cudaDeviceProp properties{};
@@ -197,7 +171,7 @@ int run(std::size_t elements, char const* file) {
                .dump(2)
         << '\n';
     if (out.good()) return 0;
-    std::cout << "kernel_bandwidth: " << file << " cannot be written\n";
+    std::cout << "device_kernels: " << file << " cannot be written\n";
     return 1;
 }
 
