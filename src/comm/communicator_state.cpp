@@ -393,6 +393,11 @@ void CommunicatorState::throw_if_lost() {
     std::rethrow_exception(loss_);
 }
 
+bool CommunicatorState::uses_nccl() const {
+    DevicePaths* const devices = devices_seen_.load(std::memory_order_acquire);
+    return devices != nullptr && devices->nccl() != nullptr;
+}
+
 void CommunicatorState::remember_loss(std::exception_ptr error) noexcept {
     std::string reason = "unknown failure";
     {

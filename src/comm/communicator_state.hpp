@@ -161,6 +161,12 @@ public:
     bool lost() const { return lost_.load(std::memory_order_acquire); }
     /// Ends this communicator, and notifies the peers.
     void abandon(std::string const& reason) noexcept;
+    /// Throws the failure that has ended this communicator, also that of a call which nobody waits for.
+    /// Thread-safe.
+    void throw_if_lost();
+    /// Whether collectives on the memory of GPUs pass through NCCL, as far as it can perform them. The
+    /// ranks agree on that in the first such call; before, it is false. Thread-safe.
+    bool uses_nccl() const;
 
 private:
     struct Busy;
@@ -204,7 +210,6 @@ private:
     void await(MessageTickets& tickets, PointToPoint const& message, Operation& self);
     void check_message(PointToPoint const& message) const;
     ProgressPolicy::Pace pace() const;
-    void throw_if_lost();
     void remember_loss(std::exception_ptr error) noexcept;
     /// Makes a communicator of `members`, which all do the same and have agreed on the lane.
     std::shared_ptr<CommunicatorState> make_part(std::vector<int> const& members,

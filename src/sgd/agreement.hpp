@@ -17,6 +17,7 @@ struct Notice {
     enum class Kind : std::uint32_t {
         refused,    ///< the constructor: this rank's arguments are wrong
         made,       ///< the constructor; value: hash of the plan
+        on_gpu,     ///< the same: the gradients are in the memory of a GPU
         step,       ///< begins a step
         end,        ///< ends a step
         broadcast,  ///< broadcast_parameters; value: hash of what must be equal

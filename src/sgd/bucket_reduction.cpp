@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <utility>
 
 #include "collectives/reducer.hpp"
 #include "src/base/text.hpp"
@@ -30,11 +31,13 @@ std::vector<HostCoder::Gap> gaps_of(BucketPlan const& plan, std::size_t stored) 
 }  // namespace
 
 BucketReduction::BucketReduction(Communicator& comm, BucketPlan const& plan,
-                                 GradientOptions const& options, bool sharded, BucketCoder* coder)
+                                 GradientOptions const& options, bool sharded, BucketCoder* coder,
+                                 std::function<void(bool)> elsewhere)
     : comm_(comm), type_(plan.type), count_(plan.count), wire_(options.wire),
       algorithm_(options.algorithm), timeout_(options.timeout),
       ranks_(static_cast<std::size_t>(comm.size())), sharded_(sharded),
-      shape_(plan.count, ranks_, options), coder_(coder) {
+      shape_(plan.count, ranks_, options), elsewhere_(std::move(elsewhere)), coder_(coder) {
+    if (elsewhere_) return;
     bool const quantised = shape_.is_quantised();
     by_shards_ = quantised || sharded_ || (wire_ != WireFormat::native && comm.nodes().nodes() > 1);
     std::size_t stored = count_;
@@ -100,6 +103,7 @@ CallOptions BucketReduction::call(bool native) const {
 
 void BucketReduction::reduce(bool contributes) {
     if (count_ == 0) return;
+    if (elsewhere_) return elsewhere_(contributes);
     if (low_rank_.compresses())
         return low_rank_.reduce(comm_, static_cast<float*>(elements()), contributes, call(true));
     if (coder_ != nullptr) reduce_blocks(contributes);

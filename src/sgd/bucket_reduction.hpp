@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -26,11 +27,13 @@ class BucketReduction {
 public:
     /// Allocates. `comm` is borrowed. If `sharded`, `reduce` gives each rank the sums of its part alone.
     /// `coder` (borrowed) codes fp8 and int8 where the elements are; null: they are in `elements`. If it
-    /// throws, the communicator ends, since the other ranks wait for the bucket.
+    /// throws, the communicator ends, since the other ranks wait for the bucket. If there is `elsewhere`,
+    /// `reduce` calls it instead, and no memory is allocated here.
     BucketReduction(Communicator& comm, BucketPlan const& plan, GradientOptions const& options,
-                    bool sharded = false, BucketCoder* coder = nullptr);
+                    bool sharded = false, BucketCoder* coder = nullptr,
+                    std::function<void(bool contributes)> elsewhere = {});
 
-    /// The bucket's elements, of the plan's type. `reduce` replaces them by their sums; those of another
+    /// Null if they are elsewhere. The bucket's elements, of the plan's type. `reduce` replaces them by their sums; those of another
     /// coder only if their norm is needed.
     void* elements() const { return elements_.data(); }
 
@@ -84,6 +87,7 @@ private:
     NodeBuffer<std::byte> sent_, received_, gathered_;
     DataType gathered_type_ = DataType::Kind::f32;
     std::vector<float> sums_;
+    std::function<void(bool)> elsewhere_;
     BucketCoder* coder_;                     ///< of fp8 and int8; null in other formats
     std::unique_ptr<HostCoder> host_coder_;  ///< that one, or one that only decodes for the norm
     LowRank low_rank_;

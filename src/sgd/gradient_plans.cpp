@@ -25,7 +25,8 @@ void GradientBuckets::State::prepare(Extension const& extension) {
             "memory. Keep gradients and parameters there, or use DeviceSgd");
 }
 
-/// Plans the buckets and allocates them. Called between steps.
+/// Plans the buckets, and allocates them unless they are in the memory of a GPU: then `connect_gpus` follows.
+/// Called between steps.
 void GradientBuckets::State::make_buckets() {
     std::unique_lock const lock(mutex_);  // the thread looks at the plans
     plans_ = sgd::plan_buckets(gradients_, options_);
@@ -49,16 +50,55 @@ void GradientBuckets::State::make_buckets() {
     for (BucketPlan const& plan : plans_) {
         pending_.emplace_back(plan.parts.size());
         unloaded_.emplace_back(plan.parts.size());
-        sgd::BucketCoder* const coder = device_ ? device_->coder(pending_.size() - 1) : nullptr;
-        auto* const elements = static_cast<std::byte*>(
-            reductions_.emplace_back(comm_, plan, options_, shard_update_ != nullptr, coder)
-                .elements());
+    }
+    if (!device_) make_reductions();
+}
+
+void GradientBuckets::State::make_reductions() {
+    for (std::size_t i = 0; i < plans_.size(); ++i) {
+        BucketPlan const& plan = plans_[i];
+        std::function<void(bool)> elsewhere;
+        if (sums_on_device())
+            elsewhere = [this, i](bool contributes) {
+                on_device([&] { device_->reduce(i, contributes); });
+            };
+        sgd::BucketCoder* const coder = device_ ? device_->coder(i) : nullptr;
+        auto* const elements =
+            static_cast<std::byte*>(reductions_
+                                        .emplace_back(comm_, plan, options_,
+                                                      shard_update_ != nullptr, coder, elsewhere)
+                                        .elements());
         for (BucketPlan::Part const& part : plan.parts) {
-            places_[part.tensor].bucket = pending_.size() - 1;
-            places_[part.tensor].stored = elements + part.offset * plan.type.size();
+            places_[part.tensor].bucket = i;
+            places_[part.tensor].stored =
+                elements != nullptr ? elements + part.offset * plan.type.size() : nullptr;
         }
     }
     allocate_tensors();
+}
+
+/// Whether all that the options want can be had without the elements' coming to the host.
+bool GradientBuckets::State::may_sum_on_device() const {
+    bool const is_free = options_.algorithm.empty() || options_.wire != WireFormat::native;
+    return is_free && options_.powersgd_rank == 0 && options_.clip_norm == 0 &&
+           !options_.check_finite;
+}
+
+/// Agrees whether the buckets are summed on GPUs, and allocates what they need. A rank that cannot ends
+/// the communicator, so that the others do not wait.
+void GradientBuckets::State::connect_gpus(bool on_all_ranks) {
+    if (!device_) return;
+    by_nccl_ = on_all_ranks && may_sum_on_device() &&
+               on_device([&] { return device_->connects_by_nccl(comm_, options_.timeout); });
+    on_device([&] { allocate_for_gpus(); });
+}
+
+/// The buckets are those of tensors in the memory of a GPU.
+void GradientBuckets::State::allocate_for_gpus() {
+    if (by_nccl_) device_->sum_on_device(comm_, options_.timeout);
+    else device_->sum_on_host();
+    std::unique_lock const lock(mutex_);
+    make_reductions();
 }
 
 void GradientBuckets::State::prepare_search() {
@@ -97,6 +137,7 @@ void GradientBuckets::State::tune_buckets() {
         options_.bucket_bytes = search_.current();
         options_.first_bucket_bytes = std::min(first_bucket_bytes_, options_.bucket_bytes);
         make_buckets();
+        if (device_) on_device([&] { allocate_for_gpus(); });
     }
     last_end_ = std::chrono::steady_clock::now();
 }

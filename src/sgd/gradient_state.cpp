@@ -29,7 +29,8 @@ GradientBuckets::State::State(Communicator& comm, std::vector<Gradient> gradient
     } catch (...) {
         refusal = std::current_exception();
     }
-    sgd::compare_plans(comm_, gradients_, options_, extension.options_hash, refusal);
+    connect_gpus(sgd::compare_plans(comm_, gradients_, options_, extension.options_hash,
+                                    device_ != nullptr, refusal));
     bool const threaded = comm_.transport().threading() == Threading::any;
     if (comm_.size() > 1 && (plans_.size() > 1 || !search_.done()) && threaded)
         thread_ = std::thread([this] { reduce_in_background(); });
@@ -66,20 +67,9 @@ void GradientBuckets::State::note_not_finite(std::size_t tensor) {
     while (tensor < first && !not_finite_.compare_exchange_weak(first, tensor)) {}
 }
 
-template <class Call>
-auto GradientBuckets::State::on_device(Call const& call) {
-    try {
-        return call();
-    } catch (std::exception const& error) {
-        comm_.state().abandon(text("its GPU failed: ", error.what()));
-        sgd::rethrow_with(std::current_exception(),
-                          text("GradientBuckets, ", sgd::rank_text(comm_, comm_.rank()), ": "));
-    }
-}
-
-/// Called by the runner: waits for what the GPU has sent of a bucket, if it has.
+/// Called by the runner: waits for what the GPU has sent of a bucket to the host, if it has.
 void GradientBuckets::State::arrive(std::size_t bucket) {
-    if (!device_ ||
+    if (!device_ || sums_on_device() ||
         !on_device([&] { return device_->arrive(bucket, reductions_[bucket].elements()); }) ||
         !options_.check_finite)
         return;
@@ -161,6 +151,7 @@ void GradientBuckets::State::begin(std::optional<std::size_t> missing) {
 
 /// Called by the runner: agrees that the step has been in order on all ranks.
 void GradientBuckets::State::end(std::optional<std::size_t> missing) {
+    if (device_update_ != nullptr) await_device();  // no parameter changes if a sum fails
     if (in_finish_only_) return;
     auto const notices = naming_bucket(
         plans_.size() - 1, [&] { return tell(notice_of_step(Notice::Kind::end, missing)); });
@@ -239,6 +230,20 @@ void GradientBuckets::State::update_parameters(double factor) {
     }
 }
 
+/// Waits for buckets that are summed on GPUs.
+void GradientBuckets::State::await_device() {
+    if (!sums_on_device()) return;
+    for (std::size_t i = 0; i < plans_.size(); ++i)
+        naming_bucket(i, [&] { on_device([&] { device_->await(i); }); });
+    comm_.state().throw_if_lost();  // the GPU also comes to an end if the sum has failed
+}
+
+void GradientBuckets::State::settle_device() {
+    if (!device_) return;
+    await_device();
+    on_device([&] { device_->settle(); });
+}
+
 /// The step was found to be in order, and all buckets are on the GPU.
 void GradientBuckets::State::update_on_device(double factor) {
     on_device([&] {
@@ -284,7 +289,8 @@ std::optional<std::size_t> GradientBuckets::State::fill_missing() {
     for (std::size_t i = 0; i < places_.size(); ++i) {
         if (places_[i].ready.load(std::memory_order_acquire)) continue;
         if (!first) first = i;
-        std::memset(places_[i].stored, 0, gradients_[i].elements.count * stored_type(i).size());
+        if (!sums_on_device())
+            std::memset(places_[i].stored, 0, gradients_[i].elements.count * stored_type(i).size());
     }
     return first;
 }
@@ -343,7 +349,7 @@ GradientStep GradientBuckets::State::finish() {
         reduce_rest(true);
         end(missing);
         GradientStep const step = deliver_clipped();
-        if (device_) on_device([&] { device_->settle(); });
+        settle_device();
         tune_buckets();
         record("GradientBuckets::finish", "finish", start);
         return step;
@@ -373,15 +379,13 @@ void GradientBuckets::State::average(std::span<double> metrics) {
 
 /// A step of the others, in which this rank has zeros.
 void GradientBuckets::State::take_part_in_step() {
-    for (BucketPlan const& plan : plans_) {
-        auto const i = static_cast<std::size_t>(&plan - plans_.data());
-        std::memset(reductions_[i].elements(), 0, plan.count * plan.type.size());
-    }
+    for (std::size_t i = 0; i < plans_.size() && !sums_on_device(); ++i)
+        std::memset(reductions_[i].elements(), 0, plans_[i].count * plans_[i].type.size());
     run_to_end([&] {
         reduce_rest(false);
         end(std::nullopt);
         if (updates()) deliver_clipped();
-        if (device_) on_device([&] { device_->settle(); });
+        settle_device();
         tune_buckets();
     });
 }

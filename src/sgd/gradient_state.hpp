@@ -20,6 +20,8 @@
 
 #include <sinew/sgd/gradient_buckets.hpp>
 
+#include "src/base/text.hpp"
+#include "src/comm/communicator_state.hpp"
 #include "src/sgd/agreement.hpp"
 #include "src/sgd/bucket_plan.hpp"
 #include "src/sgd/bucket_reduction.hpp"
@@ -91,6 +93,10 @@ private:
     void prepare(Extension const& extension);
     void prepare_search();
     void make_buckets();
+    void make_reductions();
+    void connect_gpus(bool on_all_ranks);
+    void allocate_for_gpus();
+    bool may_sum_on_device() const;
     void allocate_tensors();
 
     // --- a step
@@ -122,6 +128,10 @@ private:
     GradientStep deliver_clipped();
     void update_parameters(double factor);
     void update_on_device(double factor);
+    /// Whether the buckets are summed in the memory of GPUs.
+    bool sums_on_device() const { return device_ && device_->sums_on_device(); }
+    void await_device();
+    void settle_device();
     /// Whether a step ends with an update, of ranks that have joined, too.
     bool updates() const { return shard_update_ != nullptr || device_update_ != nullptr; }
     void tune_buckets();
@@ -159,6 +169,7 @@ private:
     std::vector<sgd::BucketPlan> plans_;
     std::deque<sgd::BucketReduction> reductions_;
     std::unique_ptr<sgd::DeviceTensors> device_;  ///< null: the tensors are in host memory
+    bool by_nccl_ = false;                        ///< the ranks have agreed to sum on their GPUs
     /// Of tensors that cannot lie in a bucket, by their index.
     std::map<std::size_t, std::shared_ptr<std::vector<double>>> own_memory_;
     std::deque<Place> places_;
@@ -185,5 +196,17 @@ private:
     std::exception_ptr error_;  // of the thread in this step
     std::thread thread_;
 };
+
+template <class Call>
+auto GradientBuckets::State::on_device(Call const& call) {
+    try {
+        return call();
+    } catch (std::exception const& error) {
+        if (comm_.state().lost()) throw;  // by a call on the memory of GPUs, whose error says all
+        comm_.state().abandon(text("its GPU failed: ", error.what()));
+        sgd::rethrow_with(std::current_exception(),
+                          text("GradientBuckets, ", sgd::rank_text(comm_, comm_.rank()), ": "));
+    }
+}
 
 }  // namespace sinew

@@ -39,7 +39,7 @@ void throw_difference(Communicator& comm, std::vector<Gradient> const& gradients
         throw UsageError(
             text(ranks, " have ", mine.size() - 1, " and ", count - 1, " tensors", end));
     for (int rank = 0; rank < comm.size(); ++rank)
-        if (notices[static_cast<std::size_t>(rank)] != notices.front())
+        if (notices[static_cast<std::size_t>(rank)].value != notices.front().value)
             throw UsageError(text("GradientBuckets: ", rank_text(comm, rank), " and ",
                                   rank_text(comm, 0), " differ. The error of rank ", rank,
                                   " says in what", end));
@@ -47,15 +47,16 @@ void throw_difference(Communicator& comm, std::vector<Gradient> const& gradients
 
 }  // namespace
 
-void compare_plans(Communicator& comm, std::vector<Gradient> const& gradients,
+bool compare_plans(Communicator& comm, std::vector<Gradient> const& gradients,
                    GradientOptions const& options, std::uint64_t more,
-                   std::exception_ptr const& refusal) {
+                   bool on_gpu, std::exception_ptr const& refusal) {
     ContentHash hash;
     for (Gradient const& gradient : gradients) hash.add(hash_of(gradient));
     std::uint64_t const all_options = ContentHash().add(hash_of(options)).add(more).value();
     hash.add(all_options);
+    auto const made = on_gpu ? Notice::Kind::on_gpu : Notice::Kind::made;
     Notice const own = refusal ? Notice{.kind = Notice::Kind::refused}
-                               : Notice{.kind = Notice::Kind::made, .value = hash.value()};
+                               : Notice{.kind = made, .value = hash.value()};
     auto const notices = exchange(comm, own, options.timeout);
     if (refusal) std::rethrow_exception(refusal);
     for (int rank = 0; rank < comm.size(); ++rank)
@@ -63,8 +64,10 @@ void compare_plans(Communicator& comm, std::vector<Gradient> const& gradients,
             throw UsageError(text("GradientBuckets: ", rank_text(comm, rank),
                                   " refused its tensors or options. Its own error says why"));
     for (Notice const& notice : notices)
-        if (notice != notices.front())
+        if (notice.value != notices.front().value)
             throw_difference(comm, gradients, all_options, options.timeout, notices);
+    return std::ranges::all_of(
+        notices, [](Notice const& notice) { return notice.kind == Notice::Kind::on_gpu; });
 }
 
 }  // namespace sinew::sgd

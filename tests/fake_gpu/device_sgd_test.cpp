@@ -31,15 +31,6 @@ void descend(Sgd const& rule, Tensors& parameters, Tensors const& gradients, Ten
         }
 }
 
-std::vector<Parameter> together(DeviceTensorsOf const& parameters,
-                                DeviceTensorsOf const& gradients) {
-    std::vector<Parameter> all;
-    for (std::size_t i = 0; i < parameters.arrays.size(); ++i)
-        all.emplace_back("tensor" + std::to_string(i), Buffer(parameters.arrays[i].span()),
-                         Buffer(gradients.arrays[i].span()));
-    return all;
-}
-
 template <class Optimizer>
 void all_ready_of(Optimizer& optimizer) {
     for (std::size_t i = optimizer.size(); i-- > 0;) optimizer.ready(i);

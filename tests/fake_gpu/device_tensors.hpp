@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include <sinew/sgd/device_sgd.hpp>
+
 #include "src/sgd/device/kernel_image.hpp"
 #include "tests/fake_gpu/fake_gpu.hpp"
 #include "tests/fake_gpu/fake_kernels.hpp"
@@ -48,6 +50,16 @@ struct DeviceTensorsOf {
         }
     }
 };
+
+/// Parameters with their gradients.
+inline std::vector<Parameter> together(DeviceTensorsOf const& parameters,
+                                DeviceTensorsOf const& gradients) {
+    std::vector<Parameter> all;
+    for (std::size_t i = 0; i < parameters.arrays.size(); ++i)
+        all.emplace_back("tensor" + std::to_string(i), Buffer(parameters.arrays[i].span()),
+                         Buffer(gradients.arrays[i].span()));
+    return all;
+}
 
 /// Gives tensors in host memory the values of others.
 inline void copy_values(Tensors& to, Tensors const& from) {

@@ -85,10 +85,12 @@ public:
     }
     std::unique_ptr<sgd::DeviceTensors> find(void* stream, std::chrono::nanoseconds timeout,
                                              GradientOptions const& options = small_buckets) {
-        return sgd::DeviceTensors::find(
+        auto found = sgd::DeviceTensors::find(
             gradients_, plans_,
             {.stream = stream, .timeout = timeout, .gradients = options, .ranks = 2},
             sgd::DeviceKernels::Images{image_for_gradients});
+        found->sum_on_host();
+        return found;
     }
     Tensors tensors_{11, 0, 0};
     DeviceTensorsOf device_;

@@ -6,8 +6,7 @@
 #include <thread>
 
 #include "src/base/text.hpp"
-#include "tests/comm/ranks.hpp"
-#include "tests/fake_gpu/fake_gpu.hpp"
+#include "tests/fake_gpu/faults.hpp"
 
 namespace sinew::tests {
 namespace {
@@ -15,43 +14,6 @@ namespace {
 using testing::AllOf;
 using testing::AnyOf;
 using testing::HasSubstr;
-using Fault = FakeNcclFault;
-
-/// The faults of this process, until the end of the scope.
-class Faults {
-public:
-    Faults() { use_fake_nccl(); }
-    Faults(int rank, Fault fault) : Faults() { fake_nccl_fault(rank, fault); }
-    Faults(Faults const&) = delete;
-    ~Faults() {
-        for (int rank = 0; rank < 8; ++rank) fake_nccl_fault(rank, {});
-    }
-};
-
-/// Runs `body` on three ranks with a GPU each, and returns what each of them throws.
-std::vector<std::string> errors_of(std::function<void(Communicator&)> const& body,
-                                   char const* timeout = "1s") {
-    Variable const deadline("SINEW_TIMEOUT", timeout), late("SINEW_LATE_TIMEOUT", "5s");
-    Variable const wanted("SINEW_NCCL", "1");
-    std::vector<std::string> errors(3);
-    auto const start = std::chrono::steady_clock::now();
-    try {
-        run_thread_ranks(3, [&](Communicator& comm) {
-            fake_cuda_use_device(comm.rank());
-            try {
-                body(comm);
-            } catch (Error const& error) {
-                errors[static_cast<std::size_t>(comm.rank())] = error.what();
-                throw;
-            }
-        });
-    } catch (Error const&) {}
-    EXPECT_LT(std::chrono::steady_clock::now() - start, 40s) << "a deadline was missed";
-    for (int i = 0; i < 5000 && fake_nccl_alive() > 0; ++i) std::this_thread::sleep_for(1ms);
-    EXPECT_EQ(fake_nccl_alive(), 0) << "a communicator was left behind";
-    return errors;
-}
-
 void allreduce(Communicator& comm, std::size_t count = 100) {
     DeviceArray<float> data(count, 1.0F);
     comm.allreduce(data.span(), sum);

@@ -17,10 +17,12 @@ DeviceQueues::DeviceQueues(CudaDriver const& driver_, CudaDriver::Context contex
       up(driver, context) {}
 
 void DeviceQueues::await(detail::CopyStream const& stream, CudaDriver::Event event,
-                         char const* what, std::chrono::nanoseconds limit) const {
+                         char const* what, std::chrono::nanoseconds limit,
+                         std::function<void()> const& check) const {
     using Clock = std::chrono::steady_clock;
     Clock::time_point const end = Clock::now() + limit;
     for (int round = 0; !stream.has_reached(event); ++round) {
+        if (check) check();
         if (round < 100) continue;
         if (Clock::now() >= end)
             throw Timeout(text("the GPU has not ", what, " after ",

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -17,9 +18,10 @@ struct DeviceQueues {
     DeviceQueues(CudaDriver const& driver, CudaDriver::Context context,
                  std::chrono::nanoseconds timeout, DeviceKernels::Images const& images);
 
-    /// Throws Timeout, which says that the GPU has not done `what`, after `limit`; BackendError.
+    /// Throws Timeout, which says that the GPU has not done `what`, after `limit`; BackendError; what
+    /// `check` throws, which is called now and then.
     void await(detail::CopyStream const& stream, CudaDriver::Event event, char const* what,
-               std::chrono::nanoseconds limit) const;
+               std::chrono::nanoseconds limit, std::function<void()> const& check = {}) const;
     void await(detail::CopyStream const& stream, CudaDriver::Event event, char const* what) const {
         await(stream, event, what, timeout);
     }

@@ -14,8 +14,7 @@ float* floats(detail::OwnedDeviceMemory const& memory) {
 }  // namespace
 
 DeviceRows::DeviceRows(DeviceQueues& queues, float* elements, RowShape const& shape)
-    : queues_(queues), elements_(elements), shape_(shape), rows_(queues.allocate(shape.bytes())),
-      row_(queues.allocate(shape.row_bytes())), pinned_(queues.pin(shape.bytes())) {
+    : queues_(queues), elements_(elements), shape_(shape), rows_(queues.allocate(shape.bytes())) {
     if (!shape_.error_feedback) return;
     std::size_t const bytes = shape_.elements() * sizeof(float);
     std::size_t const sum_bytes = shape_.part_elements() * sizeof(float);
@@ -25,6 +24,13 @@ DeviceRows::DeviceRows(DeviceQueues& queues, float* elements, RowShape const& sh
     queues_.up.clear(sum_residual_.data(), sum_bytes);
 }
 
+void DeviceRows::sum_on_host() {
+    row_ = queues_.allocate(shape_.row_bytes());
+    pinned_ = queues_.pin(shape_.bytes());
+}
+
+void DeviceRows::sum_on_device() { received_ = queues_.allocate(shape_.bytes()); }
+
 BlockFormat DeviceRows::format() const {
     return shape_.format == WireFormat::fp8 ? BlockFormat::fp8 : BlockFormat::int8;
 }
@@ -33,7 +39,23 @@ void DeviceRows::load() {
     queues_.kernels->quantise(
         {rows_.data(), elements_, floats(residual_), shape_.rows, shape_.blocks, format()},
         queues_.down.handle());
-    queues_.down.copy(pinned_.data(), rows_.data(), shape_.bytes());
+    if (pinned_.data() != nullptr)
+        queues_.down.copy(pinned_.data(), rows_.data(), shape_.bytes());
+}
+
+void DeviceRows::reduce(Communicator& comm, CallOptions const& call, bool contributes) {
+    Buffer const rows(rows_.data(), shape_.bytes(), DataType::Kind::u8);
+    Buffer const received(received_.data(), shape_.bytes(), DataType::Kind::u8);
+    if (!contributes) queues_.up.clear(rows_.data(), shape_.bytes());
+    comm.alltoall(rows, received, call);
+    std::byte* const own = static_cast<std::byte*>(rows_.data()) +
+                           static_cast<std::size_t>(comm.rank()) * shape_.row_bytes();
+    queues_.kernels->sum_rows(
+        {own, received_.data(), floats(sum_residual_), shape_.rows, shape_.blocks, format()},
+        queues_.up.handle());
+    comm.allgather(rows, call);
+    queues_.kernels->dequantise({elements_, rows_.data(), shape_.rows, shape_.blocks, format(), 0},
+                                queues_.up.handle());
 }
 
 bool DeviceRows::arrive() {

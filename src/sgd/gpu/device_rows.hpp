@@ -1,23 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sinew/communicator.hpp>
+
 #include "src/sgd/coding/bucket_coder.hpp"
 #include "src/sgd/gpu/device_queues.hpp"
 
 namespace sinew::sgd {
 
 /// Codes a bucket whose elements are in the memory of a GPU: its kernels encode, sum and decode, so that rows
-/// alone pass the bus. Residuals stay on the GPU.
+/// alone pass the bus, or none if they are exchanged on the GPU. Residuals stay on the GPU.
 ///
-/// In a step: `load` when the elements are there, `arrive`, and then the calls of BucketCoder. What was
-/// loaded and not encoded is dropped by `drop`, but its residual has changed.
+/// After `sum_on_host`, in a step: `load` when the elements are there, `arrive`, and then the calls of
+/// BucketCoder. After `sum_on_device`: `load`, `reduce`. What was loaded and not encoded is dropped by
+/// `drop`, but its residual has changed.
 class DeviceRows : public BucketCoder {
 public:
     /// `elements` are shape.elements() of f32 on the GPU, borrowed, zeros between tensors.
     DeviceRows(DeviceQueues& queues, float* elements, RowShape const& shape);
 
-    /// Enqueues encoding, and the rows' way to the host. Requires: `queues.loading` is held.
+    /// Say where rows are exchanged, and allocate what that needs. Throw BackendError.
+    void sum_on_host();
+    void sum_on_device();
+
+    /// Enqueues encoding, and the rows' way to the host if they are exchanged there. Requires:
+    /// `queues.loading` is held.
     void load();
+    /// Enqueues the exchange of rows on the GPU, their sum and decoding. Collective; `call` has the stream
+    /// `queues.up`. A rank that does not contribute has rows of zeros.
+    void reduce(Communicator& comm, CallOptions const& call, bool contributes);
     /// Says that the rows are on the host now. Returns whether a block has NaN or infinity.
     bool arrive();
     void drop() { arrived_ = decodes_ = false; }
@@ -45,7 +56,8 @@ private:
     RowShape shape_;
     detail::OwnedDeviceMemory rows_, row_;
     detail::OwnedDeviceMemory residual_, sum_residual_;  ///< null without error feedback
-    detail::PinnedMemory pinned_;                        ///< for rows
+    detail::PinnedMemory pinned_;                        ///< for rows on the host
+    detail::OwnedDeviceMemory received_;                 ///< for rows of all ranks, on the GPU
     bool arrived_ = false;
     bool broken_ = false;
     bool decodes_ = false;

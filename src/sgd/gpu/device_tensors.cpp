@@ -9,6 +9,7 @@
 
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"
+#include "src/comm/communicator_state.hpp"
 #include "src/comm/device/device_memory.hpp"
 #include "src/sgd/device/kernel_image.hpp"
 
@@ -127,17 +128,14 @@ void DeviceTensors::add_bucket(std::vector<Gradient> const& gradients, BucketPla
     Bucket& bucket = buckets_.emplace_back();
     bucket.type = plan.type;
     bucket.parts = plan.parts;
+    bucket.count = plan.count;
     bucket.bytes = (shape.is_quantised() ? shape.elements() : plan.count) * plan.type.size();
     bucket.memory = queues_->allocate(bucket.bytes);
     detail::CopyStream& up = queues_->up;
     up.clear(bucket.memory.data(), bucket.bytes);  // nothing is ever written between tensors
-    if (shape.is_quantised()) {
+    if (shape.is_quantised())
         bucket.rows = std::make_unique<DeviceRows>(
             *queues_, static_cast<float*>(bucket.memory.data()), shape);
-    } else {
-        bucket.pinned = queues_->pin(bucket.bytes);
-        std::memset(bucket.pinned.data(), 0, bucket.bytes);
-    }
     for (FloatFormat const format : {FloatFormat::f32, FloatFormat::bf16, FloatFormat::f16}) {
         std::vector<TensorPlace> places;
         for (BucketPlan::Part const& part : plan.parts) {
@@ -151,6 +149,30 @@ void DeviceTensors::add_bucket(std::vector<Gradient> const& gradients, BucketPla
     }
     if (update_ != nullptr) add_update(gradients, bucket, plan.count);
     bucket.stored = up.mark();
+}
+
+void DeviceTensors::sum_on_host() {
+    for (Bucket& bucket : buckets_) {
+        if (bucket.rows) {
+            bucket.rows->sum_on_host();
+            continue;
+        }
+        bucket.pinned = queues_->pin(bucket.bytes);
+        std::memset(bucket.pinned.data(), 0, bucket.bytes);
+    }
+}
+
+void DeviceTensors::sum_on_device(Communicator& comm, std::chrono::nanoseconds timeout) {
+    comm_ = &comm;
+    call_timeout_ = timeout;
+    for (Bucket& bucket : buckets_)
+        if (bucket.rows) bucket.rows->sum_on_device();
+}
+
+bool DeviceTensors::connects_by_nccl(Communicator& comm, std::chrono::nanoseconds timeout) const {
+    detail::OwnedDeviceMemory const memory = queues_->allocate(sizeof(float));
+    comm.allreduce(Buffer(memory.data(), 1, DataType::Kind::f32), sum, {.timeout = timeout});
+    return comm.state().uses_nccl();
 }
 
 template <class Item>
@@ -202,11 +224,54 @@ void DeviceTensors::load(std::size_t index, double scale) {
     Bucket& bucket = buckets_[index];
     detail::CopyStream& down = queues_->down;
     if (stream_ != nullptr) down.order_after(stream_);
+    if (comm_ != nullptr) {
+        down.wait_for(bucket.stored);  // of a failed step
+        // What was decoded there may be NaN between tensors.
+        if (bucket.rows) down.clear(bucket.memory.data(), bucket.bytes);
+    }
     for (Bucket::List const& list : bucket.lists)
         queues_->kernels->flatten(bucket.copy_of(list, scale), down.handle());
     if (bucket.rows) bucket.rows->load();
-    else down.copy(bucket.pinned.data(), bucket.memory.data(), bucket.bytes);
+    else if (comm_ == nullptr)
+        down.copy(bucket.pinned.data(), bucket.memory.data(), bucket.bytes);
     bucket.loaded = down.mark();
+}
+
+void DeviceTensors::reduce(std::size_t index, bool contributes) {
+    Bucket& bucket = buckets_[index];
+    detail::CopyStream& up = queues_->up;
+    CudaDriver::Event loaded = nullptr;
+    {
+        std::lock_guard const lock(queues_->loading);
+        loaded = bucket.loaded;
+    }
+    up.wait_for(loaded);
+    bool const has_elements = contributes && loaded != nullptr;
+    CallOptions const call{.timeout = call_timeout_, .stream = up.handle()};
+    if (bucket.rows) {
+        bucket.rows->reduce(*comm_, call, has_elements);
+    } else {
+        if (!has_elements) up.clear(bucket.memory.data(), bucket.bytes);
+        comm_->allreduce(Buffer(bucket.memory.data(), bucket.count, bucket.type), sum, call);
+    }
+    bucket.stored = up.mark();
+}
+
+void DeviceTensors::await(std::size_t index) {
+    Bucket const& bucket = buckets_[index];
+    CudaDriver::Event loaded = nullptr;
+    {
+        std::lock_guard const lock(queues_->loading);
+        loaded = bucket.loaded;
+    }
+    auto const check = [this] { comm_->state().throw_if_lost(); };
+    if (loaded != nullptr)
+        queues_->await(queues_->down, loaded, "computed the gradients", queues_->timeout, check);
+    if (bucket.stored == nullptr) return;
+    // Late ranks are the communicator's business, which ends then.
+    auto const longest = comm_->state().deadlines_of({.timeout = call_timeout_}).late;
+    queues_->await(queues_->up, bucket.stored, "summed the gradients",
+                   longest + std::chrono::seconds(20), check);
 }
 
 void DeviceTensors::copy_parts(Bucket const& bucket, void* elements) const {
@@ -240,7 +305,8 @@ bool DeviceTensors::arrive(std::size_t index, void* elements) {
 
 void DeviceTensors::send(std::size_t index, void const* elements) {
     Bucket& bucket = buckets_[index];
-    if (bucket.rows) return;  // the coder has decoded them there
+    // The coder has decoded them there, or they were summed there.
+    if (bucket.rows || comm_ != nullptr) return;
     if (bucket.stored != nullptr)
         queues_->await(queues_->up, bucket.stored, "taken the gradients of the last step");
     if (bucket.bytes > 0) std::memcpy(bucket.pinned.data(), elements, bucket.bytes);

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include <sinew/communicator.hpp>
 #include <sinew/sgd/gradient_buckets.hpp>
 
 #include "src/sgd/bucket_plan.hpp"
@@ -15,14 +16,18 @@
 
 namespace sinew::sgd {
 
-/// Carries tensors in the memory of a GPU into buckets in host memory, and back. Kernels of the GPU convert
-/// and scale, so that elements pass the bus in the type of the bucket: one launch and one copy for each
-/// bucket and type of tensor, however many tensors there are. In fp8 and int8 they pass it as rows of
-/// blocks, which kernels encode, sum and decode (DeviceRows).
+/// Carries tensors in the memory of a GPU into buckets, and back. Kernels of the GPU convert and scale: one
+/// launch for each bucket and type of tensor, however many tensors there are. In fp8 and int8 elements
+/// travel as rows of blocks, which kernels encode, sum and decode (DeviceRows).
 ///
-/// For one bucket: `load` when its tensors are ready, `arrive` before its elements are used, `store` when
-/// they have their results, and `settle` at the end of a step. `load` may be called by any thread, for
-/// several buckets at a time; the rest by one thread at a time.
+/// Buckets are summed on the host: then one copy takes each of them there, in its type or as rows, and
+/// another one back. Or they are summed where they are, by collectives on the memory of the GPU, and the
+/// host does not wait before the end of a step.
+///
+/// First `sum_on_host` or `sum_on_device`. Then, for one bucket, `load` when its tensors are ready. On the
+/// host `arrive` before its elements are used, on the GPU `reduce` instead. `store` when they have their
+/// results, and `settle` at the end of a step, on the GPU after `await` of each bucket. `load` may be
+/// called by any thread, for several buckets at a time; the rest by one thread at a time.
 class DeviceTensors {
 public:
     struct Options {
@@ -50,16 +55,31 @@ public:
     /// Waits for the GPU, for at most 2 s; then the memory that it may still use is left behind.
     ~DeviceTensors();
 
-    /// Enqueues the way of a bucket to the host: after the work that the stream has now.
+    /// Allocates pinned memory for the buckets. Throws BackendError.
+    void sum_on_host();
+    /// `comm` is borrowed. `timeout` as in CallOptions. Throws BackendError.
+    void sum_on_device(Communicator& comm, std::chrono::nanoseconds timeout);
+    bool sums_on_device() const { return comm_ != nullptr; }
+    /// Returns whether calls of `comm` on the memory of this GPU pass through NCCL. Collective: the ranks
+    /// connect, if they have not before.
+    bool connects_by_nccl(Communicator& comm, std::chrono::nanoseconds timeout) const;
+
+    /// Enqueues the way of a bucket to where it is summed: after the work that the stream has now.
     void load(std::size_t bucket, double scale);
     /// If the bucket was loaded since its last arrival, waits for that. Returns whether `elements` (those
     /// of the plan's type) have its tensors now: not if it was not loaded, and in fp8 and int8 only if one
     /// has NaN or infinity. Throws Timeout, BackendError.
     bool arrive(std::size_t bucket, void* elements);
+    /// Enqueues the sum of a bucket over all ranks. Collective. A rank that does not contribute, or has not
+    /// loaded the bucket, has zeros there. Throws as Communicator does; BackendError.
+    void reduce(std::size_t bucket, bool contributes);
+    /// Waits until the GPU has done what was enqueued for a bucket that is summed there. Throws what has
+    /// ended the communicator; Timeout; BackendError.
+    void await(std::size_t bucket);
     /// What codes the bucket after its arrival; null unless the format is fp8 or int8.
     BucketCoder* coder(std::size_t bucket) const { return buckets_[bucket].rows.get(); }
     /// Enqueues the way back: from `elements`, which may be changed when this returns, or from what the
-    /// bucket's coder has decoded.
+    /// bucket's coder has decoded, or from the sum on the GPU.
     void store(std::size_t bucket, void const* elements, double scale);
     /// The first half of that: the elements stay in the bucket's memory on the GPU.
     void send(std::size_t bucket, void const* elements);
@@ -78,9 +98,9 @@ private:
     struct Bucket {
         DataType type = DataType::Kind::f32;
         std::vector<BucketPlan::Part> parts;
-        std::size_t bytes = 0;
+        std::size_t count = 0, bytes = 0;
         detail::OwnedDeviceMemory memory;
-        detail::PinnedMemory pinned;       ///< unless there are rows
+        detail::PinnedMemory pinned;       ///< if it is summed on the host, unless there are rows
         std::unique_ptr<DeviceRows> rows;  ///< of fp8 and int8
         /// Work lists, in the memory of the GPU: one for each format of tensors that the bucket has.
         struct List {
@@ -92,7 +112,8 @@ private:
         /// Of an update.
         detail::OwnedDeviceMemory momentum, sgd_segments;
         std::size_t momentum_elements = 0, sgd_segment_count = 0;
-        CudaDriver::Event loaded = nullptr, stored = nullptr;  ///< null: nothing is under way
+        /// Null: nothing is under way. `stored` also follows the sum on the GPU.
+        CudaDriver::Event loaded = nullptr, stored = nullptr;
 
         SegmentCopy copy_of(List const& list, double scale) const;
     };
@@ -110,6 +131,8 @@ private:
 
     CudaDriver::Stream stream_;
     DeviceUpdate const* update_;
+    Communicator* comm_ = nullptr;  ///< null: buckets are summed on the host
+    std::chrono::nanoseconds call_timeout_{0};
     std::unique_ptr<DeviceQueues> queues_;  // its mutex guards `loaded` of the buckets, too
     std::vector<Bucket> buckets_;
 };
