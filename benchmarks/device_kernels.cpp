@@ -18,9 +18,9 @@
 namespace {
 
 using namespace sinew::sgd;
-using sinew::tests::check_cuda;
 using sinew::bench::median;
 using sinew::bench::StreamTimer;
+using sinew::tests::check_cuda;
 using sinew::tests::GpuMachine;
 
 constexpr int runs = 50;

@@ -61,10 +61,14 @@ public:
         }
         auto const segments = sgd::segments_of(of_gradients);
         auto const steps = sgd::sgd_segments_of(of_parameters);
-        flatten_ = {bucket_, on_gpu(segments), segments.size(), sgd::FloatFormat::f32,
-                    sgd::FloatFormat::bf16, 1.0f};
-        sgd_ = {bucket_, on_gpu(steps), steps.size(), sgd::FloatFormat::bf16, 1.0f, 1e-6f, 0.9f,
-                0, 0};
+        flatten_ = {bucket_,
+                    on_gpu(segments),
+                    segments.size(),
+                    sgd::FloatFormat::f32,
+                    sgd::FloatFormat::bf16,
+                    1.0f};
+        sgd_ = {bucket_, on_gpu(steps), steps.size(), sgd::FloatFormat::bf16, 1.0f, 1e-6f, 0.9f, 0,
+                0};
         sgd_.scale = 1.0f / static_cast<float>(comm.size());
     }
 
@@ -174,8 +178,8 @@ int run(int argc, char** argv) {
             double const device = timer.seconds(model.stream(), [&] {
                 auto const start = std::chrono::steady_clock::now();
                 way.enqueue();
-                host = std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
-                           .count();
+                host =
+                    std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
             });
             if (round < 0) continue;  // the first ones warm up
             way.host.push_back(host * 1e6);
@@ -190,7 +194,8 @@ int run(int argc, char** argv) {
                                    {"host_microseconds", median(way.host)},
                                    {"device_microseconds", median(way.device)}});
     }
-    if (world.rank() == 0 && !options.json.empty()) write_file(options.json, figures.dump(2) + '\n');
+    if (world.rank() == 0 && !options.json.empty())
+        write_file(options.json, figures.dump(2) + '\n');
     return 0;
 }
 

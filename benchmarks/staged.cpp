@@ -125,8 +125,8 @@ void measure(Communicator& comm, Options const& options, int mib, nlohmann::json
     for (std::size_t stage = 1; stage < 4; ++stage)
         slowest_stage = std::max(slowest_stage, median(ways[stage].microseconds));
     double const staged = median(ways[0].microseconds);
-    nlohmann::json row{{"mib", mib}, {"ranks", comm.size()},
-                       {"of_slowest_stage", staged / slowest_stage}};
+    nlohmann::json row{
+        {"mib", mib}, {"ranks", comm.size()}, {"of_slowest_stage", staged / slowest_stage}};
     for (Way const& way : ways) {
         double const ratio = median(ratios(way.microseconds, ways[0].microseconds));
         std::cout << std::setw(5) << mib << " MiB  " << std::left << std::setw(28) << way.name
@@ -172,7 +172,8 @@ int run(int argc, char** argv) {
     nlohmann::json figures = nlohmann::json::array();
     if (world.rank() == 0) std::cout << "# " << world.size() << " ranks, one GPU\n";
     for (int const mib : options.mib) measure(world.communicator(), options, mib, figures);
-    if (world.rank() == 0 && !options.json.empty()) write_file(options.json, figures.dump(2) + '\n');
+    if (world.rank() == 0 && !options.json.empty())
+        write_file(options.json, figures.dump(2) + '\n');
     return 0;
 }
 

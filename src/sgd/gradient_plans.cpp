@@ -63,11 +63,10 @@ void GradientBuckets::State::make_reductions() {
                 on_device([&] { device_->reduce(i, contributes); });
             };
         sgd::BucketCoder* const coder = device_ ? device_->coder(i) : nullptr;
-        auto* const elements =
-            static_cast<std::byte*>(reductions_
-                                        .emplace_back(comm_, plan, options_,
-                                                      shard_update_ != nullptr, coder, elsewhere)
-                                        .elements());
+        auto* const elements = static_cast<std::byte*>(
+            reductions_
+                .emplace_back(comm_, plan, options_, shard_update_ != nullptr, coder, elsewhere)
+                .elements());
         for (BucketPlan::Part const& part : plan.parts) {
             places_[part.tensor].bucket = i;
             places_[part.tensor].stored =
@@ -77,11 +76,10 @@ void GradientBuckets::State::make_reductions() {
     allocate_tensors();
 }
 
-/// Whether all that the options want can be had without the elements' coming to the host.
+/// PowerSGD and algorithms that have names are the host's.
 bool GradientBuckets::State::may_sum_on_device() const {
     bool const is_free = options_.algorithm.empty() || options_.wire != WireFormat::native;
-    return is_free && options_.powersgd_rank == 0 && options_.clip_norm == 0 &&
-           !options_.check_finite;
+    return is_free && options_.powersgd_rank == 0;
 }
 
 /// Agrees whether the buckets are summed on GPUs, and allocates what they need. A rank that cannot ends
@@ -95,7 +93,7 @@ void GradientBuckets::State::connect_gpus(bool on_all_ranks) {
 
 /// The buckets are those of tensors in the memory of a GPU.
 void GradientBuckets::State::allocate_for_gpus() {
-    if (by_nccl_) device_->sum_on_device(comm_, options_.timeout);
+    if (by_nccl_) device_->sum_on_device(comm_, options_);
     else device_->sum_on_host();
     std::unique_lock const lock(mutex_);
     make_reductions();

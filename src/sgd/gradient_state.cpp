@@ -67,9 +67,16 @@ void GradientBuckets::State::note_not_finite(std::size_t tensor) {
     while (tensor < first && !not_finite_.compare_exchange_weak(first, tensor)) {}
 }
 
-/// Called by the runner: waits for what the GPU has sent of a bucket to the host, if it has.
+/// Called by the runner: waits for what the GPU has sent of a bucket to the host, if it has. Of a bucket that
+/// is summed on the GPU that is what has been found there.
 void GradientBuckets::State::arrive(std::size_t bucket) {
-    if (!device_ || sums_on_device() ||
+    if (sums_on_device()) {
+        if (!options_.check_finite) return;
+        for (std::size_t const tensor : on_device([&] { return device_->not_finite(bucket); }))
+            note_not_finite(tensor);
+        return;
+    }
+    if (!device_ ||
         !on_device([&] { return device_->arrive(bucket, reductions_[bucket].elements()); }) ||
         !options_.check_finite)
         return;
@@ -134,7 +141,9 @@ auto GradientBuckets::State::naming_bucket(std::size_t bucket, Call const& call)
     try {
         return call();
     } catch (...) {
-        sgd::rethrow_with(std::current_exception(), bucket_title(bucket) + ": ");
+        // Sums on GPUs fail after their calls.
+        char const* const end = sums_on_device() ? ", or another one under way: " : ": ";
+        sgd::rethrow_with(std::current_exception(), bucket_title(bucket) + end);
     }
 }
 
@@ -166,19 +175,19 @@ void GradientBuckets::State::reduce_next(bool contributes) {
         bucket = next_;
     }
     if (contributes) {
-        naming_bucket(bucket, [&] { arrive(bucket); });
+        if (!sums_on_device()) naming_bucket(bucket, [&] { arrive(bucket); });
         begin(std::nullopt);
     }
     std::uint64_t const start = detail::OperationLog::now();
     naming_bucket(bucket, [&] { reductions_[bucket].reduce(contributes); });
     BucketPlan const& plan = plans_[bucket];
-    if (options_.clip_norm > 0) {
+    if (options_.clip_norm > 0 && !sums_on_device()) {
         auto const sums = reductions_[bucket].sums();
         squares_[bucket] =
             shard_update_ != nullptr
                 ? sgd::sum_of_squares(sums.data(), DataType::Kind::f32, sums.size())
                 : sgd::sum_of_squares(reductions_[bucket].elements(), plan.type, plan.count);
-    } else if (shard_update_ == nullptr) {
+    } else if (shard_update_ == nullptr && options_.clip_norm == 0) {
         deliver(bucket, scale_after(plan.type));
     }
     if (comm_.state().timeline() != nullptr)
@@ -235,7 +244,6 @@ void GradientBuckets::State::await_device() {
     if (!sums_on_device()) return;
     for (std::size_t i = 0; i < plans_.size(); ++i)
         naming_bucket(i, [&] { on_device([&] { device_->await(i); }); });
-    comm_.state().throw_if_lost();  // the GPU also comes to an end if the sum has failed
 }
 
 void GradientBuckets::State::settle_device() {
@@ -261,6 +269,9 @@ GradientStep GradientBuckets::State::deliver_clipped() {
         if (device_update_ != nullptr) update_on_device(1);
         return step;
     }
+    await_device();
+    for (std::size_t i = 0; i < plans_.size() && sums_on_device(); ++i)
+        squares_[i] = device_->squares(i);
     double squares = 0;
     for (std::size_t i = 0; i < plans_.size(); ++i) {
         double const scale = scale_after(plans_[i].type);
@@ -347,6 +358,8 @@ GradientStep GradientBuckets::State::finish() {
         if (in_finish_only_ && !plans_.empty()) arrive(0);  // what is wrong is told by `begin`
         begin(missing);
         reduce_rest(true);
+        for (std::size_t i = 0; i < plans_.size() && sums_on_device() && !in_finish_only_; ++i)
+            naming_bucket(i, [&] { arrive(i); });
         end(missing);
         GradientStep const step = deliver_clipped();
         settle_device();

@@ -48,8 +48,8 @@ void throw_difference(Communicator& comm, std::vector<Gradient> const& gradients
 }  // namespace
 
 bool compare_plans(Communicator& comm, std::vector<Gradient> const& gradients,
-                   GradientOptions const& options, std::uint64_t more,
-                   bool on_gpu, std::exception_ptr const& refusal) {
+                   GradientOptions const& options, std::uint64_t more, bool on_gpu,
+                   std::exception_ptr const& refusal) {
     ContentHash hash;
     for (Gradient const& gradient : gradients) hash.add(hash_of(gradient));
     std::uint64_t const all_options = ContentHash().add(hash_of(options)).add(more).value();

@@ -15,7 +15,7 @@ namespace sinew::sgd {
 /// Returns whether `on_gpu`, that this rank's gradients are in the memory of a GPU, is true of all ranks.
 /// Collective.
 bool compare_plans(Communicator& comm, std::vector<Gradient> const& gradients,
-                   GradientOptions const& options, std::uint64_t more,
-                   bool on_gpu, std::exception_ptr const& refusal);
+                   GradientOptions const& options, std::uint64_t more, bool on_gpu,
+                   std::exception_ptr const& refusal);
 
 }  // namespace sinew::sgd

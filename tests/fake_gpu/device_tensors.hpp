@@ -53,7 +53,7 @@ struct DeviceTensorsOf {
 
 /// Parameters with their gradients.
 inline std::vector<Parameter> together(DeviceTensorsOf const& parameters,
-                                DeviceTensorsOf const& gradients) {
+                                       DeviceTensorsOf const& gradients) {
     std::vector<Parameter> all;
     for (std::size_t i = 0; i < parameters.arrays.size(); ++i)
         all.emplace_back("tensor" + std::to_string(i), Buffer(parameters.arrays[i].span()),

@@ -54,6 +54,14 @@ void run_sgd_step(SgdStep call, unsigned blocks) {
     run_on_host(Kernel::sgd, &call, blocks);
 }
 
+void run_squares(SegmentSquares call, unsigned blocks) {
+    Lists<Segment> list;
+    list.translate(call.segments, call.segment_count, [](Segment&) {});
+    to_shadow(call.bucket);
+    to_shadow(call.sums);
+    run_on_host(Kernel::squares, &call, blocks);
+}
+
 /// Calls with pointers to elements alone.
 template <class Call, class... Pointers>
 void run_with(Kernel kernel, void const* parameter, unsigned blocks, Pointers Call::*... pointers) {
@@ -102,6 +110,8 @@ void run_fake_kernel(char const* name, unsigned blocks, void const* parameter) {
         case Kernel::sum_rows:
             return run_with<RowSum>(kernel, parameter, blocks, &RowSum::result, &RowSum::rows,
                                     &RowSum::residual);
+        case Kernel::squares:
+            return run_squares(copy_of<SegmentSquares>(parameter), blocks);
         default:
             return run_with<Selection>(kernel, parameter, blocks, &Selection::values,
                                        &Selection::indices, &Selection::selected, &Selection::state,
@@ -128,6 +138,8 @@ std::size_t fake_kernel_bytes(char const* name) {
             return sizeof(Dequantisation);
         case Kernel::sum_rows:
             return sizeof(RowSum);
+        case Kernel::squares:
+            return sizeof(SegmentSquares);
         default:
             return sizeof(Selection);
     }

@@ -77,17 +77,16 @@ bool all_calls(Communicator& comm, std::size_t count, std::string const& type) {
     bool good = true;
     for (auto const& op : {sinew::sum, sinew::prod, sinew::min, sinew::max}) {
         std::string const words = op.name() + ' ' + type;
-        good &= same<T>(comm, count, "allreduce " + words,
-                        [&](Buffer b) { comm.allreduce(b, op); });
+        good &=
+            same<T>(comm, count, "allreduce " + words, [&](Buffer b) { comm.allreduce(b, op); });
         good &= same<T>(comm, count, count, "allreduce, two buffers, " + words,
                         [&](auto in, Buffer out) { comm.allreduce(in, out, op); });
         good &= same<T>(comm, count * n, count, "reduce_scatter_block " + words,
                         [&](auto in, Buffer out) { comm.reduce_scatter_block(in, out, op); });
         good &= same<T>(comm, count, is_root ? count : 0, "reduce " + words,
                         [&](auto in, Buffer out) { comm.reduce(in, out, op, root); });
-        good &= same<T>(comm, all, own, "reduce_scatter " + words, [&](auto in, Buffer out) {
-            comm.reduce_scatter(in, out, parts, op);
-        });
+        good &= same<T>(comm, all, own, "reduce_scatter " + words,
+                        [&](auto in, Buffer out) { comm.reduce_scatter(in, out, parts, op); });
     }
     good &= same<T>(comm, count, "broadcast " + type, [&](Buffer b) { comm.broadcast(b, 1); });
     good &= same<T>(comm, count * n, "allgather " + type, [&](Buffer b) { comm.allgather(b); });
@@ -129,8 +128,8 @@ bool sums_are_near(Communicator& comm, double step, std::string const& type) {
     auto const once = device.values();
     double worst = 0;
     for (std::size_t i = 0; i < count; ++i)
-        worst = std::max(worst, std::abs(static_cast<double>(static_cast<float>(once[i])) -
-                                         exact[i]));
+        worst =
+            std::max(worst, std::abs(static_cast<double>(static_cast<float>(once[i])) - exact[i]));
     // Each of at most two additions rounds a sum that is below 16.
     bool good = expect(worst <= 16 * step, "sum of real numbers, " + type);
     OnDevice<T> const again(own);

@@ -170,6 +170,14 @@ void DeviceKernels::sum_rows(RowSum const& call, CudaDriver::Stream stream) cons
     launch_warps(Kernel::sum_rows, call, RowSumLane::items(call), stream);
 }
 
+void DeviceKernels::squares(SegmentSquares const& call, CudaDriver::Stream stream) const {
+    if (call.segment_count == 0) return;
+    need_pointer("squares", "sums", call.sums, alignof(double));
+    need_pointer("squares", "bucket", call.bucket, bytes_of(call.bucket_format));
+    need_pointer("squares", "segments", call.segments, alignof(Segment));
+    launch_warps(Kernel::squares, call, call.segment_count, stream);
+}
+
 std::size_t DeviceKernels::selection_workspace_bytes(std::uint64_t count) {
     constexpr std::size_t of_chunk = sizeof(ChunkCounts) + selection_room * sizeof(std::uint32_t);
     return state_bytes() + static_cast<std::size_t>(selection_chunks(count)) * of_chunk;

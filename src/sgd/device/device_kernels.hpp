@@ -13,6 +13,7 @@
 #include "src/sgd/device/kernel.hpp"
 #include "src/sgd/device/selection_threads.hpp"
 #include "src/sgd/device/sgd_lanes.hpp"
+#include "src/sgd/device/squares_lanes.hpp"
 
 namespace sinew::sgd {
 
@@ -45,6 +46,7 @@ public:
     void quantise(Quantisation const& call, CudaDriver::Stream stream) const;
     void dequantise(Dequantisation const& call, CudaDriver::Stream stream) const;
     void sum_rows(RowSum const& call, CudaDriver::Stream stream) const;
+    void squares(SegmentSquares const& call, CudaDriver::Stream stream) const;
     /// Eleven launches, in which the values are read three times. `workspace` has
     /// selection_workspace_bytes(count) bytes (1/16 of the values' and little more), aligned for 16. Other
     /// fields than values, count, k, indices and selected are set by the call. Up to 2^32 - 1 values.

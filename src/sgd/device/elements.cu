@@ -3,6 +3,7 @@
 #include "src/sgd/device/block_lanes.hpp"
 #include "src/sgd/device/element_lanes.hpp"
 #include "src/sgd/device/sgd_lanes.hpp"
+#include "src/sgd/device/squares_lanes.hpp"
 
 namespace sinew::sgd {
 
@@ -73,6 +74,17 @@ __global__ void __launch_bounds__(block_threads, 6)
 __global__ void __launch_bounds__(block_threads, 3)
     sinew_sum_rows(__grid_constant__ RowSum const call) {
     for_each_block<RowSumLane>(call);
+}
+
+__global__ void __launch_bounds__(block_threads)
+    sinew_squares(__grid_constant__ SegmentSquares const call) {
+    LanePosition const at = this_lane();
+    for (std::uint64_t item = at.warp; item < call.segment_count; item += at.warps) {
+        double sum = squares_lane(call, item, at.lane);
+        for (unsigned step = warp_lanes / 2; step > 0; step /= 2)
+            sum += __shfl_xor_sync(0xffffffffu, sum, step);
+        if (at.lane == 0) call.sums[item] = sum;
+    }
 }
 
 }  // extern "C"

@@ -42,6 +42,20 @@ void run_block_lanes(void const* arguments, unsigned blocks) {
         }
 }
 
+/// Lanes add up their parts in pairs, as the kernel's do.
+void run_squares(SegmentSquares const& call, unsigned blocks) {
+    std::uint32_t const warps = blocks * block_warps;
+    for (std::uint32_t warp = 0; warp < warps; ++warp)
+        for (std::uint64_t item = warp; item < call.segment_count; item += warps) {
+            std::array<double, warp_lanes> parts;
+            for (std::uint32_t lane = 0; lane < warp_lanes; ++lane)
+                parts[lane] = squares_lane(call, item, lane);
+            for (std::uint32_t step = warp_lanes / 2; step > 0; step /= 2)
+                for (std::uint32_t lane = 0; lane < step; ++lane) parts[lane] += parts[lane + step];
+            call.sums[item] = parts[0];
+        }
+}
+
 Selection const& selection_of(void const* arguments) {
     return *static_cast<Selection const*>(arguments);
 }
@@ -159,6 +173,8 @@ void run_on_host(Kernel kernel, void const* arguments, unsigned blocks) {
             return run_lanes<Dequantisation>(dequantise_lane, arguments, blocks);
         case Kernel::sum_rows:
             return run_block_lanes<RowSumLane, RowSum>(arguments, blocks);
+        case Kernel::squares:
+            return run_squares(*static_cast<SegmentSquares const*>(arguments), blocks);
         case Kernel::selection_begin:
             for (std::uint32_t thread = 0; thread < block_threads; ++thread)
                 selection_begin_thread(selection_of(arguments), thread);

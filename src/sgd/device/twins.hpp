@@ -6,6 +6,7 @@
 #include "src/sgd/device/kernel.hpp"
 #include "src/sgd/device/selection_threads.hpp"
 #include "src/sgd/device/sgd_lanes.hpp"
+#include "src/sgd/device/squares_lanes.hpp"
 
 namespace sinew::sgd {
 

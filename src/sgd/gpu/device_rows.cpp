@@ -39,8 +39,7 @@ void DeviceRows::load() {
     queues_.kernels->quantise(
         {rows_.data(), elements_, floats(residual_), shape_.rows, shape_.blocks, format()},
         queues_.down.handle());
-    if (pinned_.data() != nullptr)
-        queues_.down.copy(pinned_.data(), rows_.data(), shape_.bytes());
+    if (pinned_.data() != nullptr) queues_.down.copy(pinned_.data(), rows_.data(), shape_.bytes());
 }
 
 void DeviceRows::reduce(Communicator& comm, CallOptions const& call, bool contributes) {

@@ -2,8 +2,11 @@
 #include "src/sgd/gpu/device_tensors.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <numeric>
 #include <optional>
+#include <utility>
 
 #include <sinew/error.hpp>
 
@@ -138,14 +141,21 @@ void DeviceTensors::add_bucket(std::vector<Gradient> const& gradients, BucketPla
             *queues_, static_cast<float*>(bucket.memory.data()), shape);
     for (FloatFormat const format : {FloatFormat::f32, FloatFormat::bf16, FloatFormat::f16}) {
         std::vector<TensorPlace> places;
+        std::vector<std::size_t> tensors_of_places;
         for (BucketPlan::Part const& part : plan.parts) {
             if (part.count == 0 || format_of(gradients, part.tensor) != format) continue;
             places.push_back({reinterpret_cast<std::uint64_t>(gradients[part.tensor].elements.data),
                               part.offset, part.count, bytes_of(format)});
+            tensors_of_places.push_back(part.tensor);
         }
         if (places.empty()) continue;
         std::vector<Segment> const segments = segments_of(places);
-        bucket.lists.push_back({format, send_list(segments), segments.size()});
+        std::vector<std::size_t> tensors;
+        for (std::size_t place = 0; Segment const& segment : segments) {
+            while (segment.offset >= places[place].offset + places[place].count) ++place;
+            tensors.push_back(tensors_of_places[place]);
+        }
+        bucket.lists.push_back({format, send_list(segments), segments.size(), std::move(tensors)});
     }
     if (update_ != nullptr) add_update(gradients, bucket, plan.count);
     bucket.stored = up.mark();
@@ -162,11 +172,35 @@ void DeviceTensors::sum_on_host() {
     }
 }
 
-void DeviceTensors::sum_on_device(Communicator& comm, std::chrono::nanoseconds timeout) {
+void DeviceTensors::sum_on_device(Communicator& comm, GradientOptions const& options) {
     comm_ = &comm;
-    call_timeout_ = timeout;
-    for (Bucket& bucket : buckets_)
+    call_timeout_ = options.timeout;
+    for (Bucket& bucket : buckets_) {
         if (bucket.rows) bucket.rows->sum_on_device();
+        if (options.check_finite) bucket.loaded_squares = allocate_squares(bucket);
+        if (options.clip_norm > 0) bucket.summed_squares = allocate_squares(bucket);
+    }
+}
+
+DeviceTensors::Bucket::Squares DeviceTensors::allocate_squares(Bucket const& bucket) const {
+    std::size_t segments = 0;
+    for (Bucket::List const& list : bucket.lists) segments += list.count;
+    if (segments == 0) return {};
+    return {queues_->allocate(segments * sizeof(double)), queues_->pin(segments * sizeof(double))};
+}
+
+void DeviceTensors::enqueue_squares(Bucket const& bucket, Bucket::Squares const& squares,
+                                    detail::CopyStream& stream) const {
+    auto* sums = static_cast<double*>(squares.sums.data());
+    if (sums == nullptr) return;
+    for (Bucket::List const& list : bucket.lists) {
+        queues_->kernels->squares(
+            {sums, bucket.memory.data(), static_cast<Segment const*>(list.segments.data()),
+             list.count, format_of(bucket.type)},
+            stream.handle());
+        sums += list.count;
+    }
+    stream.copy(squares.pinned.data(), squares.sums.data(), squares.pinned.bytes());
 }
 
 bool DeviceTensors::connects_by_nccl(Communicator& comm, std::chrono::nanoseconds timeout) const {
@@ -231,20 +265,16 @@ void DeviceTensors::load(std::size_t index, double scale) {
     }
     for (Bucket::List const& list : bucket.lists)
         queues_->kernels->flatten(bucket.copy_of(list, scale), down.handle());
+    enqueue_squares(bucket, bucket.loaded_squares, down);
     if (bucket.rows) bucket.rows->load();
-    else if (comm_ == nullptr)
-        down.copy(bucket.pinned.data(), bucket.memory.data(), bucket.bytes);
+    else if (comm_ == nullptr) down.copy(bucket.pinned.data(), bucket.memory.data(), bucket.bytes);
     bucket.loaded = down.mark();
 }
 
 void DeviceTensors::reduce(std::size_t index, bool contributes) {
     Bucket& bucket = buckets_[index];
     detail::CopyStream& up = queues_->up;
-    CudaDriver::Event loaded = nullptr;
-    {
-        std::lock_guard const lock(queues_->loading);
-        loaded = bucket.loaded;
-    }
+    CudaDriver::Event const loaded = loaded_of(bucket);
     up.wait_for(loaded);
     bool const has_elements = contributes && loaded != nullptr;
     CallOptions const call{.timeout = call_timeout_, .stream = up.handle()};
@@ -254,24 +284,51 @@ void DeviceTensors::reduce(std::size_t index, bool contributes) {
         if (!has_elements) up.clear(bucket.memory.data(), bucket.bytes);
         comm_->allreduce(Buffer(bucket.memory.data(), bucket.count, bucket.type), sum, call);
     }
+    enqueue_squares(bucket, bucket.summed_squares, up);
     bucket.stored = up.mark();
+}
+
+CudaDriver::Event DeviceTensors::loaded_of(Bucket const& bucket) {
+    std::lock_guard const lock(queues_->loading);
+    return bucket.loaded;
+}
+
+void DeviceTensors::check_communicator() const { comm_->state().throw_if_lost(); }
+
+void DeviceTensors::await_loaded(Bucket const& bucket) {
+    if (CudaDriver::Event const loaded = loaded_of(bucket))
+        queues_->await(queues_->down, loaded, "computed the gradients", queues_->timeout,
+                       [this] { check_communicator(); });
+}
+
+std::vector<std::size_t> DeviceTensors::not_finite(std::size_t index) {
+    Bucket const& bucket = buckets_[index];
+    std::vector<std::size_t> found;
+    if (loaded_of(bucket) == nullptr) return found;
+    await_loaded(bucket);
+    auto squares = bucket.loaded_squares.values();
+    for (Bucket::List const& list : bucket.lists) {
+        for (std::size_t i = 0; i < list.count && !squares.empty(); ++i)
+            if (!std::isfinite(squares[i])) found.push_back(list.tensors[i]);
+        squares = squares.subspan(std::min(list.count, squares.size()));
+    }
+    return found;
+}
+
+double DeviceTensors::squares(std::size_t index) const {
+    auto const squares = buckets_[index].summed_squares.values();
+    return std::accumulate(squares.begin(), squares.end(), 0.0);
 }
 
 void DeviceTensors::await(std::size_t index) {
     Bucket const& bucket = buckets_[index];
-    CudaDriver::Event loaded = nullptr;
-    {
-        std::lock_guard const lock(queues_->loading);
-        loaded = bucket.loaded;
-    }
-    auto const check = [this] { comm_->state().throw_if_lost(); };
-    if (loaded != nullptr)
-        queues_->await(queues_->down, loaded, "computed the gradients", queues_->timeout, check);
+    await_loaded(bucket);
     if (bucket.stored == nullptr) return;
     // Late ranks are the communicator's business, which ends then.
     auto const longest = comm_->state().deadlines_of({.timeout = call_timeout_}).late;
     queues_->await(queues_->up, bucket.stored, "summed the gradients",
-                   longest + std::chrono::seconds(20), check);
+                   longest + std::chrono::seconds(20), [this] { check_communicator(); });
+    check_communicator();  // the GPU also comes to an end if a sum has failed
 }
 
 void DeviceTensors::copy_parts(Bucket const& bucket, void* elements) const {
@@ -285,11 +342,7 @@ void DeviceTensors::copy_parts(Bucket const& bucket, void* elements) const {
 bool DeviceTensors::arrive(std::size_t index, void* elements) {
     constexpr char const* copied = "copied the gradients to the host";
     Bucket& bucket = buckets_[index];
-    CudaDriver::Event event = nullptr;
-    {
-        std::lock_guard const lock(queues_->loading);
-        event = bucket.loaded;
-    }
+    CudaDriver::Event const event = loaded_of(bucket);
     if (event == nullptr) return false;
     queues_->await(queues_->down, event, copied);
     if (!bucket.rows) copy_parts(bucket, elements);

@@ -57,8 +57,9 @@ public:
 
     /// Allocates pinned memory for the buckets. Throws BackendError.
     void sum_on_host();
-    /// `comm` is borrowed. `timeout` as in CallOptions. Throws BackendError.
-    void sum_on_device(Communicator& comm, std::chrono::nanoseconds timeout);
+    /// `comm` is borrowed. Of the options the timeout counts, and whether a norm or NaN is looked for. Throws
+    /// BackendError.
+    void sum_on_device(Communicator& comm, GradientOptions const& options);
     bool sums_on_device() const { return comm_ != nullptr; }
     /// Returns whether calls of `comm` on the memory of this GPU pass through NCCL. Collective: the ranks
     /// connect, if they have not before.
@@ -76,6 +77,12 @@ public:
     /// Waits until the GPU has done what was enqueued for a bucket that is summed there. Throws what has
     /// ended the communicator; Timeout; BackendError.
     void await(std::size_t bucket);
+    /// Of a bucket that is summed on the GPU, with `check_finite`: waits until it is loaded, if it is, and
+    /// returns the tensors in which this rank has NaN or infinity. Throws as `await`.
+    std::vector<std::size_t> not_finite(std::size_t bucket);
+    /// Of a bucket that is summed on the GPU, with `clip_norm`: the sum of the squares of the sums; the same
+    /// on all ranks. Requires: after `await`.
+    double squares(std::size_t bucket) const;
     /// What codes the bucket after its arrival; null unless the format is fp8 or int8.
     BucketCoder* coder(std::size_t bucket) const { return buckets_[bucket].rows.get(); }
     /// Enqueues the way back: from `elements`, which may be changed when this returns, or from what the
@@ -107,8 +114,20 @@ private:
             FloatFormat format;
             detail::OwnedDeviceMemory segments;
             std::size_t count;
+            std::vector<std::size_t> tensors;  ///< by segment
         };
         std::vector<List> lists;
+        /// The sums of the squares of all segments, and where the host reads them; or nothing.
+        struct Squares {
+            detail::OwnedDeviceMemory sums;
+            detail::PinnedMemory pinned;
+
+            std::span<double const> values() const {
+                return {reinterpret_cast<double const*>(pinned.data()),
+                        pinned.bytes() / sizeof(double)};
+            }
+        };
+        Squares loaded_squares, summed_squares;
         /// Of an update.
         detail::OwnedDeviceMemory momentum, sgd_segments;
         std::size_t momentum_elements = 0, sgd_segment_count = 0;
@@ -125,6 +144,12 @@ private:
     void add_update(std::vector<Gradient> const& gradients, Bucket& bucket, std::size_t elements);
     template <class Item>
     detail::OwnedDeviceMemory send_list(std::vector<Item> const& items);
+    Bucket::Squares allocate_squares(Bucket const& bucket) const;
+    void enqueue_squares(Bucket const& bucket, Bucket::Squares const& squares,
+                         detail::CopyStream& stream) const;
+    CudaDriver::Event loaded_of(Bucket const& bucket);
+    void await_loaded(Bucket const& bucket);
+    void check_communicator() const;
     void end_of_use(Bucket& bucket);
     void copy_parts(Bucket const& bucket, void* elements) const;
     void settle_within(std::chrono::nanoseconds limit);

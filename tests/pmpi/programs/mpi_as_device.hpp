@@ -46,8 +46,7 @@ private:
         find(library, "cuMemcpy", copy_);
         if (void* const stand_in = dlsym(library, "fake_cuda_use_device"))
             reinterpret_cast<void (*)(int)>(stand_in)(0);
-        else
-            use_first_gpu(library);
+        else use_first_gpu(library);
 #ifdef SINEW_PERSISTENT
         persistent::copy = [](void* to, void const* from, std::size_t bytes) {
             get()->copy(to, from, bytes);
@@ -132,8 +131,7 @@ public:
     Copy& operator=(Copy const&) = delete;
     ~Copy() {
         if (copy_ == nullptr) return;
-        if (writes_)
-            Driver::get()->copy(static_cast<char*>(buffer_) + offset_, copy_, bytes_);
+        if (writes_) Driver::get()->copy(static_cast<char*>(buffer_) + offset_, copy_, bytes_);
         Driver::get()->release(copy_);
     }
     /// What the call gets for the buffer.

@@ -19,10 +19,8 @@
 namespace persistent {
 
 /// Copies bytes of buffers; another header may know of memory that the processor cannot touch.
-inline void (*copy)(void*, void const*, std::size_t) = [](void* to, void const* from,
-                                                          std::size_t bytes) {
-    std::memcpy(to, from, bytes);
-};
+inline void (*copy)(void*, void const*, std::size_t) =
+    [](void* to, void const* from, std::size_t bytes) { std::memcpy(to, from, bytes); };
 
 /// The bytes of a buffer of the program, saved when it is made.
 class Region {

@@ -161,6 +161,31 @@ std::string sgd_case(KernelMachine& machine, FloatFormat format, bool has_moment
     return trial.difference();
 }
 
+std::string squares_case(KernelMachine& machine, FloatFormat format, bool special) {
+    KernelTrial trial(machine);
+    std::vector<TensorPlace> places;
+    std::uint64_t offset = 0;
+    for (std::size_t const length : tensor_lengths()) {
+        places.push_back({0, offset, length, bytes_of(format)});
+        offset += length + places.size() % 4;
+    }
+    auto const numbers = encoded_numbers(kernel_numbers(offset, 13, special), format);
+    auto const bucket = trial.add("bucket", KernelTrial::contents_of(format), numbers.data(),
+                                  offset * bytes_of(format));
+    auto const segments = segments_of(places);
+    auto const list = trial.lists(segments, segments);
+    auto const sums =
+        trial.result("sums", KernelTrial::Contents::f64, segments.size() * sizeof(double));
+    both(
+        machine, Kernel::squares,
+        [&](bool device) {
+            return SegmentSquares{sums.on<double>(device), bucket.on(device),
+                                  list.on<Segment>(device), segments.size(), format};
+        },
+        [](auto& kernels, auto const& call, auto stream) { kernels.squares(call, stream); });
+    return trial.difference();
+}
+
 std::string quantise_case(KernelMachine& machine, BlockFormat format, std::uint64_t rows,
                           std::uint64_t blocks, bool feedback) {
     KernelTrial trial(machine);
@@ -267,6 +292,10 @@ void add_element_cases(std::vector<KernelCase>& cases) {
             cases.push_back(
                 {std::string("add ") + name_of_format(format) + (shift ? ", not aligned" : ""),
                  [=](KernelMachine& m) { return add_case(m, format, 10007, shift); }});
+        for (bool const special : {false, true})
+            cases.push_back(
+                {std::string("squares ") + name_of_format(format) + (special ? ", special" : ""),
+                 [=](KernelMachine& m) { return squares_case(m, format, special); }});
         for (bool const momentum : {false, true})
             for (float const decay : {0.0f, 1e-2f})
                 for (bool const nesterov : {false, true})

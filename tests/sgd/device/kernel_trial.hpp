@@ -16,7 +16,7 @@ namespace sinew::tests {
 /// The memory of one call, twice: for the machine and for the twin on the host; and how the results differ.
 class KernelTrial {
 public:
-    enum class Contents { f32, bf16, f16, bits, not_compared };
+    enum class Contents { f64, f32, bf16, f16, bits, not_compared };
     /// The place of a buffer on either side.
     struct Place {
         void* device;
@@ -92,17 +92,23 @@ private:
         return {buffer.device, buffer.bytes.data()};
     }
     static std::size_t bytes_of(Contents contents) {
-        return contents == Contents::f32 ? 4 : contents == Contents::bits ? 1 : 2;
+        return contents == Contents::f64    ? 8
+               : contents == Contents::f32  ? 4
+               : contents == Contents::bits ? 1
+                                            : 2;
     }
-    static std::uint32_t bits(unsigned char const* bytes, std::size_t size) {
-        std::uint32_t value = 0;
+    static std::uint64_t bits(unsigned char const* bytes, std::size_t size) {
+        std::uint64_t value = 0;
         std::memcpy(&value, bytes, size);
         return value;
     }
     static bool same(Contents contents, unsigned char const* a, unsigned char const* b) {
-        std::uint32_t const x = bits(a, bytes_of(contents)), y = bits(b, bytes_of(contents));
-        std::uint32_t const sign = contents == Contents::f32 ? 0x7fffffffu : 0x7fffu;
-        std::uint32_t const infinity = contents == Contents::f32    ? 0x7f800000u
+        std::uint64_t const x = bits(a, bytes_of(contents)), y = bits(b, bytes_of(contents));
+        std::uint64_t const sign = contents == Contents::f64   ? ~std::uint64_t{0} >> 1
+                                   : contents == Contents::f32 ? 0x7fffffffu
+                                                               : 0x7fffu;
+        std::uint64_t const infinity = contents == Contents::f64    ? std::uint64_t{0x7ff} << 52
+                                       : contents == Contents::f32  ? 0x7f800000u
                                        : contents == Contents::bf16 ? 0x7f80u
                                                                     : 0x7c00u;
         bool const both_nan = (x & sign) > infinity && (y & sign) > infinity;

@@ -117,6 +117,34 @@ TEST(Twins, AddInF32AndRoundOnce) {
         }
 }
 
+TEST(Twins, AddUpTheSquaresOfEachSegment) {
+    for (FloatFormat const format : {FloatFormat::f32, FloatFormat::bf16, FloatFormat::f16}) {
+        std::vector<float> values = kernel_numbers(7000, 21, false);
+        values[5000] = std::nanf("");
+        values[6000] = std::numeric_limits<float>::max();  // infinite in f16
+        auto const bytes = encoded_numbers(values, format);
+        auto const rounded = decoded(bytes.data(), format, values.size());
+        std::vector<TensorPlace> const places{
+            {0, 3, 100, 4}, {0, 110, 2100, 4}, {0, 4000, 3000, 4}};
+        auto const segments = segments_of(places);
+        for (unsigned const blocks : {1u, 5u}) {
+            std::vector<double> sums(segments.size(), -1);
+            SegmentSquares const call{sums.data(), bytes.data(), segments.data(), segments.size(),
+                                      format};
+            run_on_host(Kernel::squares, &call, blocks);
+            for (std::size_t s = 0; s < segments.size(); ++s) {
+                double expected = 0;
+                for (std::size_t i = 0; i < segments[s].count; ++i) {
+                    double const value = rounded[segments[s].offset + i];
+                    expected += value * value;
+                }
+                if (std::isfinite(expected)) EXPECT_NEAR(sums[s], expected, 1e-12 * expected);
+                else EXPECT_FALSE(std::isfinite(sums[s]));
+            }
+        }
+    }
+}
+
 TEST(Twins, StepAsTheFormulaOfSgd) {
     std::size_t const count = segment_elements + 13;
     auto const gradients = kernel_numbers(count, 4, false);
