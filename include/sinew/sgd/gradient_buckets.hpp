@@ -155,7 +155,8 @@ class GradientBuckets {
 public:
     /// Plans the buckets and compares the plan across ranks. Collective. Makes a communicator of
     /// its own from `comm`, which may be used for other calls meanwhile. Throws UsageError on all
-    /// ranks if tensors or options are wrong on one, or differ.
+    /// ranks if tensors or options are wrong on one, or differ. Gradients in the memory of GPUs are
+    /// summed through NCCL if the ranks can use it: the constructor finds that out.
     GradientBuckets(Communicator& comm, std::vector<Gradient> gradients,
                     GradientOptions options = {});
     GradientBuckets(GradientBuckets&&) noexcept;
