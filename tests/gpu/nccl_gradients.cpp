@@ -69,8 +69,8 @@ public:
     void enqueue(Tensors const& tensors) {
         for (std::size_t i = 0; i < arrays_.size(); ++i)
             if (!tensors.values[i].empty())
-                cudaMemcpyAsync(elements(i).data, tensors.values[i].data(),
-                                elements(i).bytes(), cudaMemcpyDefault, stream_);
+                cudaMemcpyAsync(elements(i).data, tensors.values[i].data(), elements(i).bytes(),
+                                cudaMemcpyDefault, stream_);
     }
     double largest_difference(Tensors const& expected) const {
         double largest = 0;
