@@ -65,6 +65,24 @@ TEST(NcclGradientFault, OnOneRankEndsAllAndChangesNoParameter) {
     }
 }
 
+TEST(NcclGradientFault, OfTheStartLeavesTheWayThroughTheHost) {
+    if (!has_kernels()) GTEST_SKIP() << "built without kernels for GPUs";
+    use_fake_kernels();
+    Faults const one(1, {Fault::init_fails, 0, 0, 0});
+    {
+        Variable const deadline("SINEW_TIMEOUT", "2s");
+        run_thread_ranks(3, [](Communicator& comm) {
+            fake_cuda_use_device(comm.rank());
+            Training training(comm);
+            training.step();
+            EXPECT_TRUE(training.has_made(1));
+        });
+    }
+    auto const errors = errors_of([](Communicator& comm) { Training const refused(comm); }, "3s");
+    for (auto const& error : errors)
+        EXPECT_THAT(error, AllOf(HasSubstr("rank 1 on "), HasSubstr("Likely cause: ")));
+}
+
 TEST(NcclGradientFault, OfARankThatIsLateIsForgiven) {
     if (!has_kernels()) GTEST_SKIP() << "built without kernels for GPUs";
     use_fake_kernels();
