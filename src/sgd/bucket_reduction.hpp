@@ -33,8 +33,8 @@ public:
                     bool sharded = false, BucketCoder* coder = nullptr,
                     std::function<void(bool contributes)> elsewhere = {});
 
-    /// Null if they are elsewhere. The bucket's elements, of the plan's type. `reduce` replaces them by their sums; those of another
-    /// coder only if their norm is needed.
+    /// The bucket's elements, of the plan's type; null if they are elsewhere. `reduce` replaces them by their
+    /// sums; those of another coder only if their norm is needed.
     void* elements() const { return elements_.data(); }
 
     /// Sums the elements over all ranks. Collective. A rank that does not contribute must have

@@ -276,6 +276,7 @@ void DeviceTensors::reduce(std::size_t index, bool contributes) {
     detail::CopyStream& up = queues_->up;
     CudaDriver::Event const loaded = loaded_of(bucket);
     up.wait_for(loaded);
+    bucket.stored = up.mark();  // also if a call below fails, the stream must end before the memory
     bool const has_elements = contributes && loaded != nullptr;
     CallOptions const call{.timeout = call_timeout_, .stream = up.handle()};
     if (bucket.rows) {
