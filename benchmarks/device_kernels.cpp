@@ -8,20 +8,19 @@
 #include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <random>
 
+#include "benchmarks/support/gpu/gpu.hpp"
 #include "benchmarks/support/gpu/stream_timer.hpp"
 #include "benchmarks/support/statistics.hpp"
-#include "tests/gpu/gpu_machine.hpp"
-#include "tests/gpu/gpu_or_skip.hpp"
-#include "tests/sgd/device/kernel_cases.hpp"
 
 namespace {
 
 using namespace sinew::sgd;
+using sinew::bench::check_cuda;
+using sinew::bench::Gpu;
 using sinew::bench::median;
 using sinew::bench::StreamTimer;
-using sinew::tests::check_cuda;
-using sinew::tests::GpuMachine;
 
 constexpr int runs = 50;
 
@@ -29,17 +28,20 @@ constexpr int runs = 50;
 class Workbench {
 public:
     explicit Workbench(std::size_t elements) : elements_(elements) {
-        auto const numbers = sinew::tests::kernel_numbers(std::size_t{1} << 20, 1, false);
+        std::mt19937 random;
+        std::normal_distribution<float> normal;
+        std::vector<float> numbers(std::size_t{1} << 20);
+        for (float& number : numbers) number = normal(random);
         for (float*& buffer : floats_) {
-            buffer = static_cast<float*>(machine_.allocate(elements * sizeof(float)));
+            buffer = static_cast<float*>(gpu_.allocate(elements * sizeof(float)));
             for (std::size_t i = 0; i < elements; i += numbers.size())
-                machine_.write(buffer + i, numbers.data(),
-                               std::min(numbers.size(), elements - i) * sizeof(float));
+                gpu_.write(buffer + i, numbers.data(),
+                           std::min(numbers.size(), elements - i) * sizeof(float));
         }
     }
 
     void measure(std::string const& name, double bytes, std::function<void()> const& work) {
-        auto* const stream = static_cast<cudaStream_t>(machine_.stream());
+        auto* const stream = gpu_.stream();
         auto const copy = [&] {
             check_cuda(cudaMemcpyAsync(floats_[3], floats_[2], elements_ * sizeof(float),
                                        cudaMemcpyDeviceToDevice, stream),
@@ -126,7 +128,7 @@ public:
         call.indices = reinterpret_cast<std::uint32_t*>(floats_[1]);
         call.selected = floats_[1] + call.k;
         auto const workspace = reinterpret_cast<sinew::CudaDriver::Address>(
-            machine_.allocate(DeviceKernels::selection_workspace_bytes(elements_)));
+            gpu_.allocate(DeviceKernels::selection_workspace_bytes(elements_)));
         // Three passes read the values. After the first run what is selected are zeros.
         measure("select 1 %", 12.0 * static_cast<double>(elements_) + 12.0 * call.k,
                 [&] { kernels().select(call, workspace, stream()); });
@@ -135,16 +137,16 @@ public:
     nlohmann::json const& results() const { return results_; }
 
 private:
-    DeviceKernels const& kernels() { return machine_.kernels(); }
-    sinew::CudaDriver::Stream stream() { return machine_.stream(); }
+    DeviceKernels const& kernels() { return gpu_.kernels(); }
+    sinew::CudaDriver::Stream stream() { return gpu_.stream(); }
     template <class T>
     std::pair<T const*, std::uint64_t> on_gpu(std::vector<T> const& list) {
-        auto* const memory = static_cast<T*>(machine_.allocate(list.size() * sizeof(T)));
-        machine_.write(memory, list.data(), list.size() * sizeof(T));
+        auto* const memory = static_cast<T*>(gpu_.allocate(list.size() * sizeof(T)));
+        gpu_.write(memory, list.data(), list.size() * sizeof(T));
         return {memory, list.size()};
     }
 
-    GpuMachine machine_;
+    Gpu gpu_;
     StreamTimer timer_;
     std::size_t elements_;
     std::array<float*, 4> floats_{};
@@ -178,7 +180,6 @@ int run(std::size_t elements, char const* file) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    sinew::tests::need_gpu();
     try {
         std::size_t const elements =
             argc > 1 ? std::strtoull(argv[1], nullptr, 10) : std::size_t{1} << 28;

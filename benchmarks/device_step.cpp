@@ -7,11 +7,10 @@
 #include <span>
 
 #include "benchmarks/support/flags.hpp"
+#include "benchmarks/support/gpu/gpu.hpp"
 #include "benchmarks/support/gpu/stream_timer.hpp"
 #include "benchmarks/support/program.hpp"
 #include "benchmarks/support/statistics.hpp"
-#include "tests/gpu/gpu_machine.hpp"
-#include "tests/gpu/gpu_or_skip.hpp"
 
 namespace po = boost::program_options;
 
@@ -37,8 +36,6 @@ struct Options {
     std::string json;
     bool help = false;
 };
-
-using tests::check_cuda;
 
 /// Tensors of gradients and parameters on the GPU, and a step that combines them.
 class Model {
@@ -73,27 +70,27 @@ public:
     }
 
     void enqueue_kernels() {
-        machine_.kernels().flatten(flatten_, machine_.stream());
-        machine_.kernels().sgd(sgd_, machine_.stream());
+        gpu_.kernels().flatten(flatten_, gpu_.stream());
+        gpu_.kernels().sgd(sgd_, gpu_.stream());
     }
     void enqueue() {
-        machine_.kernels().flatten(flatten_, machine_.stream());
+        gpu_.kernels().flatten(flatten_, gpu_.stream());
         comm_.allreduce(std::span(bucket_, count_), sum, {.stream = stream()});
-        machine_.kernels().sgd(sgd_, machine_.stream());
+        gpu_.kernels().sgd(sgd_, gpu_.stream());
     }
-    cudaStream_t stream() { return static_cast<cudaStream_t>(machine_.stream()); }
+    cudaStream_t stream() { return gpu_.stream(); }
 
 private:
     template <class T>
     T* allocate(std::size_t count) {
-        auto* const memory = static_cast<T*>(machine_.allocate(count * sizeof(T)));
+        auto* const memory = static_cast<T*>(gpu_.allocate(count * sizeof(T)));
         check_cuda(cudaMemset(memory, 0, count * sizeof(T)), "cudaMemset");
         return memory;
     }
     template <class T>
     T const* on_gpu(std::vector<T> const& list) {
-        auto* const memory = static_cast<T*>(machine_.allocate(list.size() * sizeof(T)));
-        machine_.write(memory, list.data(), list.size() * sizeof(T));
+        auto* const memory = static_cast<T*>(gpu_.allocate(list.size() * sizeof(T)));
+        gpu_.write(memory, list.data(), list.size() * sizeof(T));
         return memory;
     }
     static std::uint64_t address(void const* pointer) {
@@ -101,7 +98,7 @@ private:
     }
 
     Communicator& comm_;
-    tests::GpuMachine machine_;
+    Gpu gpu_;
     std::size_t count_ = 0;
     bfloat16* bucket_ = nullptr;
     sgd::SegmentCopy flatten_;
@@ -161,7 +158,6 @@ int run(int argc, char** argv) {
         std::cout << usage;
         return 0;
     }
-    tests::need_gpu();
     World world;
     Communicator& comm = world.communicator();
     Model model(comm, options);

@@ -12,11 +12,10 @@
 #include "benchmarks/collectives/workload.hpp"
 #include "benchmarks/peers/peer.hpp"
 #include "benchmarks/support/flags.hpp"
+#include "benchmarks/support/gpu/gpu.hpp"
 #include "benchmarks/support/program.hpp"
 #include "benchmarks/support/statistics.hpp"
 #include "benchmarks/support/text.hpp"
-#include "tests/gpu/gpu_machine.hpp"
-#include "tests/gpu/gpu_or_skip.hpp"
 
 namespace po = boost::program_options;
 
@@ -42,8 +41,6 @@ struct Options {
     std::string json;
     bool help = false;
 };
-
-using tests::check_cuda;
 
 /// A vector on the GPU and the host's pinned copy.
 class Vector {
@@ -167,7 +164,7 @@ int run(int argc, char** argv) {
         std::cout << usage;
         return 0;
     }
-    tests::need_gpu();
+    check_cuda(cudaFree(nullptr), "no GPU can be used");
     World world;
     nlohmann::json figures = nlohmann::json::array();
     if (world.rank() == 0) std::cout << "# " << world.size() << " ranks, one GPU\n";

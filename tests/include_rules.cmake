@@ -96,6 +96,7 @@ set(arrows
     "benchmarks/peers: src/world src/transport benchmarks"   # whether a World takes MPI
     "benchmarks/reduce: collectives"        # the kernels alone, which no public header shows
     "benchmarks/simulate: collectives benchmarks"   # the cost model, which no public header shows
+    "benchmarks/support/gpu: src/base src/sgd/device benchmarks"   # kernels, which no public header shows
     "benchmarks/support: src/base benchmarks"   # what a wait costs, beside which figures are read
     "benchmarks/wire: src/wire src/base benchmarks"   # links, which no public header shows
     "benchmarks/pool: src/pool benchmarks"            # its scheduler, with simulated workers
@@ -125,7 +126,7 @@ set(third_party
     "yaml-cpp/: k8s/objects/"
     "curl/: k8s/"
     "sqlite3: launchers/service/server/database\\.cpp"
-    "cuda: tests/gpu/ collectives/kernels/ examples/sgd_digits/cuda_gpu\\.cu"
+    "cuda: tests/gpu/ benchmarks/support/gpu/ collectives/kernels/ examples/sgd_digits/cuda_gpu\\.cu"
     "nccl\\.h$: tests/gpu/"
     "gloo/: benchmarks/peers/"
     "boost/: launchers/ benchmarks/ examples/ tests/"

@@ -96,7 +96,7 @@ bool steps_are_near(Communicator& comm, GradientOptions options, bool integers, 
     GradientBuckets on_host(comm, host.registered(), options);
     options.stream = device.stream();
     GradientBuckets on_device(comm, device.registered(), options);
-    bool good = on_device.buckets() > 3;
+    bool good = on_device.buckets() > 1;
     double worst = 0, norms_apart = 0;
     for (int step = 0; step < 4; ++step) {
         Tensors const next = tensors_of(comm.rank(), step, integers);

@@ -49,9 +49,18 @@ struct RowSum {
     BlockFormat format = BlockFormat::fp8;
 };
 
-/// Codes of one lane, and their values.
-struct alignas(4) FourCodes {
-    std::uint8_t codes[4];
+/// Codes of one lane, and their values. The first code is in the lowest byte: a word of memory as it is on
+/// GPUs, which need instructions to put bytes together.
+struct FourCodes {
+    std::uint32_t word;
+
+    SINEW_HOST_DEVICE std::uint8_t operator[](unsigned i) const {
+        return static_cast<std::uint8_t>(word >> (8 * i));
+    }
+    SINEW_HOST_DEVICE static FourCodes of(std::uint32_t a, std::uint32_t b, std::uint32_t c,
+                                          std::uint32_t d) {
+        return {a | b << 8 | c << 16 | d << 24};
+    }
 };
 struct alignas(16) FourValues {
     float values[4];
@@ -62,17 +71,16 @@ struct alignas(16) FourValues {
 SINEW_HOST_DEVICE inline FourValues decoded(Fp8, FourCodes from) {
     FourValues made;
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
-    auto const word = std::bit_cast<std::uint32_t>(from);
     SINEW_UNROLL
     for (unsigned i = 0; i < 4; i += 2)
         asm("{\n.reg .b32 both;\n.reg .b16 low, high;\n"
             "cvt.rn.f16x2.e4m3x2 both, %2;\nmov.b32 {low, high}, both;\n"
             "cvt.f32.f16 %0, low;\ncvt.f32.f16 %1, high;\n}"
             : "=f"(made.values[i]), "=f"(made.values[i + 1])
-            : "h"(static_cast<std::uint16_t>(word >> (8 * i))));
+            : "h"(static_cast<std::uint16_t>(from.word >> (8 * i))));
 #else
     SINEW_UNROLL
-    for (unsigned i = 0; i < 4; ++i) made.values[i] = Fp8::decode(from.codes[i]);
+    for (unsigned i = 0; i < 4; ++i) made.values[i] = Fp8::decode(from[i]);
 #endif
     return made;
 }
@@ -81,14 +89,14 @@ SINEW_HOST_DEVICE inline FourValues decoded(Int8, FourCodes from) {
     FourValues made;
 #ifdef __CUDA_ARCH__
     // The last bits of 2^23 + 128 + the code, of which 2^23 + 128 is subtracted.
-    std::uint32_t const word = std::bit_cast<std::uint32_t>(from) ^ 0x80808080u;
+    std::uint32_t const word = from.word ^ 0x80808080u;
     SINEW_UNROLL
     for (unsigned i = 0; i < 4; ++i)
         made.values[i] =
             std::bit_cast<float>(__byte_perm(word, 0x4b000000u, 0x7440u + i)) - 8388736.0f;
 #else
     SINEW_UNROLL
-    for (unsigned i = 0; i < 4; ++i) made.values[i] = Int8::decode(from.codes[i]);
+    for (unsigned i = 0; i < 4; ++i) made.values[i] = Int8::decode(from[i]);
 #endif
     return made;
 }
@@ -102,20 +110,16 @@ SINEW_HOST_DEVICE inline FourCodes encoded(Fp8, FourValues from) {
     asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;"
         : "=h"(high)
         : "f"(from.values[3]), "f"(from.values[2]));
-    return std::bit_cast<FourCodes>(low | static_cast<std::uint32_t>(high) << 16);
+    return {low | static_cast<std::uint32_t>(high) << 16};
 #else
-    FourCodes made;
-    SINEW_UNROLL
-    for (unsigned i = 0; i < 4; ++i) made.codes[i] = Fp8::encode(from.values[i]);
-    return made;
+    return FourCodes::of(Fp8::encode(from.values[0]), Fp8::encode(from.values[1]),
+                         Fp8::encode(from.values[2]), Fp8::encode(from.values[3]));
 #endif
 }
 
 SINEW_HOST_DEVICE inline FourCodes encoded(Int8, FourValues from) {
-    FourCodes made;
-    SINEW_UNROLL
-    for (unsigned i = 0; i < 4; ++i) made.codes[i] = Int8::encode(from.values[i]);
-    return made;
+    return FourCodes::of(Int8::encode(from.values[0]), Int8::encode(from.values[1]),
+                         Int8::encode(from.values[2]), Int8::encode(from.values[3]));
 }
 
 /// The scale of a block, and what elements are multiplied by before they are encoded.
@@ -245,15 +249,22 @@ struct RowSumLane {
     }
     template <class Code>
     SINEW_HOST_DEVICE void add_rows(RowSum const& call, std::uint64_t block, std::uint32_t lane) {
+        if (block + blocks <= call.blocks) add_rows_of<Code, true>(call, block, lane);
+        else add_rows_of<Code, false>(call, block, lane);
+    }
+    /// `all`: whether all blocks of the item exist.
+    template <class Code, bool all>
+    SINEW_HOST_DEVICE void add_rows_of(RowSum const& call, std::uint64_t block,
+                                       std::uint32_t lane) {
         auto const* row = static_cast<std::uint8_t const*>(call.rows);
         std::uint64_t left = call.row_count;
-        for (; left >= 4; left -= 4) add_some<Code, 4>(call, row, block, lane);
-        if ((left & 2) != 0) add_some<Code, 2>(call, row, block, lane);
-        if ((left & 1) != 0) add_some<Code, 1>(call, row, block, lane);
+        for (; left >= 4; left -= 4) add_some<Code, 4, all>(call, row, block, lane);
+        if ((left & 2) != 0) add_some<Code, 2, all>(call, row, block, lane);
+        if ((left & 1) != 0) add_some<Code, 1, all>(call, row, block, lane);
     }
     /// Adds the blocks from `block` on of `count` rows, which are all read before the first is decoded, and
     /// moves `row` behind them.
-    template <class Code, std::uint32_t count>
+    template <class Code, std::uint32_t count, bool all>
     SINEW_HOST_DEVICE void add_some(RowSum const& call, std::uint8_t const*& row,
                                     std::uint64_t block, std::uint32_t lane) {
         BlockLane::Part parts[count][blocks] = {};
@@ -261,7 +272,7 @@ struct RowSumLane {
         for (std::uint32_t r = 0; r < count; ++r) {
             SINEW_UNROLL
             for (std::uint32_t k = 0; k < blocks; ++k)
-                if (block + k < call.blocks)
+                if (all || block + k < call.blocks)
                     parts[r][k] = BlockLane::read(row, call.blocks, block + k, lane);
             row += block_row_bytes(call.blocks);
         }
