@@ -24,7 +24,7 @@ namespace sinew {
 /// the memory of one GPU; gradients stay as the program left them. A step that fails changes no
 /// parameter. Parameters must be equal on all ranks at first, for which Communicator::broadcast serves.
 ///
-/// Tested with stand-ins of the driver and of NCCL alone, never on a GPU.
+/// Tested with ranks that share one GPU, and with stand-ins of the driver and of NCCL; never with several GPUs.
 class DeviceSgd {
 public:
     /// Collective; see the constructor of GradientBuckets. The rule must be equal on all ranks. Not with
