@@ -78,7 +78,7 @@ TEST(NcclGradientFault, OfTheStartLeavesTheWayThroughTheHost) {
             EXPECT_TRUE(training.has_made(1));
         });
     }
-    auto const errors = errors_of([](Communicator& comm) { Training const refused(comm); }, "3s");
+    auto const errors = errors_of([](Communicator& comm) { Training const refused(comm); }, "8s");
     for (auto const& error : errors)
         EXPECT_THAT(error, AllOf(HasSubstr("rank 1 on "), HasSubstr("Likely cause: ")));
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import threading
 import time
 
@@ -328,7 +329,12 @@ def test_buckets(comm):
                     reference.ready(name)
                 reference.finish()
                 for name in names:
-                    assert tensors[name].values().tobytes() == copies[name].tobytes(), (kind, options, turn, name)
+                    got = tensors[name].values()
+                    if options.get("wire") == "bf16" and os.environ.get("SINEW_NCCL") == "1":
+                        # NCCL rounds after each rank, the host once.
+                        assert np.allclose(got, copies[name], rtol=0.02), (kind, options, turn, name)
+                    else:
+                        assert got.tobytes() == copies[name].tobytes(), (kind, options, turn, name)
             parameters = [kind(np.full(5, comm.rank, "f4")), np.full(3, comm.rank, "f4")]
             buckets.broadcast_parameters(parameters, comm.size - 1)
             assert (parameters[0].values() == comm.size - 1).all() and (parameters[1] == comm.size - 1).all()

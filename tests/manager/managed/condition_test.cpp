@@ -37,10 +37,11 @@ TEST_F(ManagedCondition, EventsWakeAll) {
     Process one(task<wait_for>, event), two(task<wait_for>, event);
     one.start();
     two.start();
-    std::jthread const thread([&] { event.wait(); });
+    std::jthread thread([&] { event.wait(); });
     event.set();
     one.join();
     two.join();
+    thread.join();  // it may come late, and must not wait for an event that has been cleared
     EXPECT_EQ(one.exitcode(), 0);
     EXPECT_TRUE(event.wait_for(0ms));
     event.clear();
