@@ -39,7 +39,7 @@ def _driver(function: str, *arguments: Any) -> int:
 
 
 def wait_for_stream(stream: int) -> None:
-    """Blocks until a stream has done what it was given."""
+    """Blocks until a stream has done what it was given, without a deadline."""
     result = _driver("cuStreamSynchronize", ctypes.c_void_p(stream))
     if result:
         raise Error(f"cuStreamSynchronize of stream {stream:#x}: CUDA error {result}", result)
