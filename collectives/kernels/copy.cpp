@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "collectives/kernels/demote.hpp"
 #include "collectives/kernels/dispatch.hpp"
 #include "collectives/kernels/target_choice.hpp"
 
@@ -39,6 +40,20 @@ void stream(std::uint8_t* to, std::uint8_t const* from, std::size_t bytes) {
     hwy::FlushStream();
 }
 
+void copy_lines_demoting(std::uint8_t* to, std::uint8_t const* from, std::size_t bytes) {
+    hn::ScalableTag<std::uint8_t> const d;
+    constexpr std::size_t line = 64;
+    constexpr std::size_t step = hn::MaxLanes(d);
+    std::size_t i = 0;
+    if (step >= 16)
+        for (; i + line <= bytes; i += line) {
+            for (std::size_t k = 0; k < line; k += step)
+                hn::StoreU(hn::LoadU(d, from + i + k), d, to + i + k);
+            demote(to + i);
+        }
+    std::memcpy(to + i, from + i, bytes - i);
+}
+
 }  // namespace sinew::collectives::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -47,6 +62,11 @@ namespace sinew::collectives::kernels {
 
 void copy_bypassing(void* to, void const* from, std::size_t bytes) {
     SINEW_DISPATCH(stream)
+    (static_cast<std::uint8_t*>(to), static_cast<std::uint8_t const*>(from), bytes);
+}
+
+void copy_demoting(void* to, void const* from, std::size_t bytes) {
+    SINEW_DISPATCH(copy_lines_demoting)
     (static_cast<std::uint8_t*>(to), static_cast<std::uint8_t const*>(from), bytes);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectives/node/lent.hpp"
+#include "collectives/node/message_exchange.hpp"
 #include "collectives/node/node_call.hpp"
 #include "collectives/node/relay.hpp"
 
@@ -143,6 +144,18 @@ private:
     std::span<int const> outside_;
 };
 
+/// Long blocks of two ranks.
+void exchange_blocks(NodeCall const& call, std::size_t largest) {
+    auto trial =
+        begin_trial(call, Pattern::allgather, largest, BorrowableBlock::choice(call.room, largest),
+                    StoreChoice::Slots::exchanged);
+    auto const own = call.args.out_block(call.rank());
+    std::byte const* const data = call.args.in != nullptr ? call.args.in : own.data();
+    MessageExchange(call, {data, own.size()}, call.args.out_block(1 - call.rank()), trial.stores())
+        .run([] {});
+    trial.done();
+}
+
 }  // namespace
 
 void allgather(NodeCall const& call) {
@@ -153,6 +166,7 @@ void allgather(NodeCall const& call) {
     constexpr int most_lending = 3;
     auto const choice = call.size() <= most_lending ? BorrowableBlock::choice(call.room, largest)
                                                     : StoreChoice::Choice::slots;
+    if (call.size() == 2 && MessageExchange::fits(call.room)) return exchange_blocks(call, largest);
     auto trial = begin_trial(call, Pattern::allgather, largest, choice);
     AllgatherRounds(call, largest, trial.stores(), domains_for_moves(call.room, largest)).run();
     trial.done();

@@ -92,12 +92,13 @@ void allreduce(NodeCall const& call) {
     if (bytes <= Room::short_bytes) return one_shot(call);
     bool const lent = bytes >= least_lent_bytes && lend_all(call);
     bool const large = 2 * call.ranks() * std::bit_floor(bytes) > last_level_cache();
+    bool const exchange = !lent && OneShot::fits(room, call.args.element);
     auto trial =
         begin_trial(call, lent ? Pattern::allreduce_lent : Pattern::allreduce, bytes,
-                    large && !lent ? StoreChoice::Choice::results : StoreChoice::Choice::slots);
+                    large && !lent ? StoreChoice::Choice::results : StoreChoice::Choice::slots,
+                    exchange ? StoreChoice::Slots::exchanged : StoreChoice::Slots::own);
     if (lent) in_place_of_all(call, trial.stores().slots_bypass);
-    else if (call.size() == 2 && room.calls_per_turn(bytes) > 0)
-        OneShot(call, trial.stores()).run();
+    else if (exchange) OneShot(call, trial.stores()).run();
     else TwoShot(call, trial.stores(), domains_for_reduction(call)).run();
     trial.done();
 }

@@ -1,15 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <optional>
 
+#include "collectives/node/message_exchange.hpp"
 #include "collectives/node/pairwise.hpp"
 
 namespace sinew::collectives::node {
+
+namespace {
+
+/// A message of one of two ranks to the other is long.
+void exchange_messages(NodeCall const& call) {
+    Arguments const& args = call.args;
+    int const other = 1 - call.rank();
+    auto const sent = args.sent_block(other);
+    auto const received = args.out_block(other);
+    std::size_t const largest = std::max(sent.size(), received.size());
+    auto trial =
+        begin_trial(call, Pattern::alltoall, largest, BorrowableBlock::choice(call.room, largest),
+                    StoreChoice::Slots::exchanged);
+    MessageExchange(call, sent, received, trial.stores()).run([&] {
+        copy(args.out_block(call.rank()).data(), args.sent_block(call.rank()));
+    });
+    trial.done();
+}
+
+bool has_long_message(NodeCall const& call) {
+    int const other = 1 - call.rank();
+    return std::max(call.args.sent_block(other).size(), call.args.out_block(other).size()) >
+           short_part(call.room);
+}
+
+}  // namespace
 
 /// Every rank publishes a message for each other one. Only the two of them need to know its size.
 void alltoall(NodeCall const& call) {
     Room& room = call.room;
     Arguments const& args = call.args;
     room.begin();
+    if (call.size() == 2 && MessageExchange::fits(room) && has_long_message(call))
+        return exchange_messages(call);
     std::size_t largest = 0;
     for (int to = 0; to < call.size(); ++to)
         if (to != call.rank()) largest = std::max(largest, args.sent_block(to).size());

@@ -112,9 +112,10 @@ enum class Pattern : std::uint8_t {
 
 /// Chooses how a call stores to the slots, and measures it.
 inline auto begin_trial(NodeCall const& call, Pattern pattern, std::size_t bytes,
-                        StoreChoice::Choice choice = StoreChoice::Choice::slots) {
+                        StoreChoice::Choice choice = StoreChoice::Choice::slots,
+                        StoreChoice::Slots slots = StoreChoice::Slots::own) {
     return call.room.stores[static_cast<std::size_t>(pattern)].begin(
-        bytes, choice, call.room.calls_per_turn(bytes));
+        bytes, choice, call.room.calls_per_turn(bytes), slots);
 }
 
 /// How a message of `bytes` travels from one rank to others. Both sides know its size.

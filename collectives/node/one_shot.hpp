@@ -5,17 +5,22 @@
 
 namespace sinew::collectives::node {
 
-/// Long vectors in one step, pipelined in rounds: in a round each rank publishes a piece of its vector and
-/// combines the pieces of all. A rank reads (p - 1) S bytes of the others', where TwoShot reads
-/// 2 (p - 1) S / p; between two ranks that is the same, without the wait for the results and their copy.
+/// Long vectors of two ranks in one step, pipelined in rounds: in a round each rank writes a piece of its
+/// vector to an exchange slot and combines it with the other's. A rank reads S bytes of the other's, as in
+/// TwoShot, without the wait for the results and their copy.
 class OneShot {
 public:
+    /// Whether the room has slots for elements of this size.
+    static bool fits(Room const& room, std::size_t element) {
+        return room.exchange_bytes() >= element;
+    }
+
+    /// Requires: fits().
     OneShot(NodeCall const& call, node_memory::StoreChoice::Stores stores)
         : call_(call), room_(call.room), stores_(stores) {
         std::size_t const element = call.args.element;
-        std::size_t const largest = whole_elements(room_.block(), element);
-        // At least two rounds, so that a rank that is behind has something to read at once.
-        rounds_ = std::max<std::size_t>(rounds_of(call.args.bytes(), largest), 2);
+        std::size_t const largest = whole_elements(room_.exchange_bytes(), element);
+        rounds_ = rounds_of(call.args.bytes(), largest);
         std::size_t const elements = (call.args.count + rounds_ - 1) / rounds_;
         std::size_t const unit = 64 % element == 0 ? 64 : element;
         piece_ = std::min((elements * element + unit - 1) / unit * unit, largest);
@@ -23,36 +28,45 @@ public:
     }
 
     void run() {
-        room_.reserve(call_.waiter, rounds_, piece_);
         contribute(0);
         for (std::size_t round = 0; round < rounds_; ++round) {
             if (round + 1 < rounds_) contribute(round + 1);
             reduce(round);
         }
+        room_.end_exchange(rounds_);
         room_.finish();
     }
 
 private:
+    std::size_t bytes_in(std::size_t round) const {
+        return bytes_in_round(call_.args.bytes(), piece_, round);
+    }
+
     void contribute(std::size_t round) {
-        if (round >= Room::depth)
-            room_.await_stage_of_all(call_.waiter, Stage::consumed, round + 1 - Room::depth);
-        store_bytes(stores_.slots_bypass, room_.contribution_of(call_.rank(), round, piece_),
-                    call_.args.in + round * piece_,
-                    bytes_in_round(call_.args.bytes(), piece_, round));
+        store_bytes(stores_.slots_bypass, room_.exchange_slot(call_.rank(), round),
+                    call_.args.in + round * piece_, bytes_in(round));
         room_.publish(Stage::contributed, round + 1);
     }
 
     void reduce(std::size_t round) {
-        room_.await_stage_of_all(call_.waiter, Stage::contributed, round + 1);
+        int const other = 1 - call_.rank();
+        call_.await_contributed(other, round + 1);
         if (round == 0) room_.note_all_entered();
-        Inputs inputs;
-        for (int r = 0; r < call_.size(); ++r)
-            inputs[static_cast<std::size_t>(r)] = room_.contribution_of(r, round, piece_);
-        inputs[static_cast<std::size_t>(call_.rank())] = call_.args.in + round * piece_;
+        std::array<std::byte const*, 2> in;
+        in[static_cast<std::size_t>(other)] = room_.exchange_slot(other, round);
+        in[static_cast<std::size_t>(call_.rank())] = call_.args.in + round * piece_;
         std::byte* const out = call_.args.out + round * piece_;
-        std::size_t const bytes = bytes_in_round(call_.args.bytes(), piece_, round);
-        call_.args.combine(out, {inputs.data(), call_.ranks()}, bytes);
-        if (round + 1 < rounds_) room_.publish(Stage::consumed, round + 1);
+        auto const combine = [&](std::byte* to, std::size_t at, std::size_t bytes) {
+            std::array<void const*, 2> const inputs{in[0] + at, in[1] + at};
+            call_.args.combine(to, inputs, bytes);
+        };
+        if (!stores_.results_bypass) return combine(out, 0, bytes_in(round));
+        alignas(64) std::array<std::byte, tile_bytes> tile;
+        for_each_tile(bytes_in(round), call_.args.element, [&](std::size_t at, std::size_t bytes) {
+            if (bytes > tile.size()) return combine(out + at, at, bytes);
+            combine(tile.data(), at, bytes);
+            kernels::copy_bypassing(out + at, tile.data(), bytes);
+        });
     }
 
     NodeCall const& call_;

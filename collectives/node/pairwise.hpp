@@ -23,6 +23,12 @@ inline std::size_t pairwise_rounds(Room const& room, std::size_t bytes) {
     return bytes <= short_part(room) ? 0 : rounds_of(bytes, pairwise_piece(room));
 }
 
+/// Which part of what `from` writes is for `to`. None is left for itself: so two ranks, whose lines and slots
+/// change hands, use the same part.
+inline std::size_t part_for(int from, int to) {
+    return static_cast<std::size_t>(to < from ? to : to - 1);
+}
+
 /// Publishes another message for each rank: short ones at once, long ones in rounds or as a
 /// BorrowableBlock. Only the receiver of a message needs to know its size.
 template <class Message>
@@ -38,11 +44,11 @@ public:
             std::span<std::byte const> const bytes = message_(to);
             if (to == call.rank()) continue;
             if (bytes.size() <= line_part(room_)) {
-                copy(line + static_cast<std::size_t>(to) * line_part(room_), bytes);
+                copy(line + part_for(call.rank(), to) * line_part(room_), bytes);
                 continue;
             }
             if (slot == nullptr) slot = room_.short_slot(call.waiter);
-            std::byte* const part = slot + static_cast<std::size_t>(to) * short_part(room_);
+            std::byte* const part = slot + part_for(call.rank(), to) * short_part(room_);
             if (bytes.size() <= short_part(room_)) {
                 copy(part, bytes);
                 continue;
@@ -74,7 +80,7 @@ public:
             std::span<std::byte const> const bytes = message_(to);
             if (bytes.size() <= short_part(room_) || lent_.test(static_cast<std::size_t>(to)))
                 continue;
-            store_bytes(bypass, slot + static_cast<std::size_t>(to) * piece_,
+            store_bytes(bypass, slot + part_for(call_.rank(), to) * piece_,
                         bytes.data() + round * piece_, bytes_in_round(bytes.size(), piece_, round));
         }
         room_.publish(Stage::contributed, round + 1);
@@ -100,7 +106,7 @@ public:
         return std::max(pairwise_rounds(room_, to_.size()), std::size_t{1});
     }
     void receive(std::size_t round) const {
-        auto const self = static_cast<std::size_t>(call_.rank());
+        std::size_t const self = part_for(from_, call_.rank());
         if (round == 0) room_.await_line(call_.waiter, from_);
         std::byte const* const part = room_.short_slot_of(from_) + self * short_part(room_);
         if (to_.size() <= short_part(room_)) {

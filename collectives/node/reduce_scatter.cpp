@@ -15,24 +15,31 @@ std::size_t total_bytes(NodeCall const& call) {
     return total;
 }
 
-/// Short vectors: every rank publishes all its blocks, one after the other.
+/// Short vectors: every rank publishes all its blocks but its own, one after the other. (So two ranks, whose
+/// lines and slots change hands, write where they read.)
 void reduce_own_at_once(NodeCall const& call, std::size_t total) {
     Room& room = call.room;
     bool const inside = way_of(total) == Way::line;
     std::byte* const line = room.line(call.waiter);
     std::byte* const slot = inside ? line : room.short_slot(call.waiter);
-    std::size_t own = 0, offset = 0;
+    auto const mine = call.args.in_block(call.rank());
+    std::size_t before = 0, offset = 0;
     for (int r = 0; r < call.size(); ++r) {
+        if (r == call.rank()) {
+            before = offset;
+            continue;
+        }
         auto const block = call.args.in_block(r);
-        if (r == call.rank()) own = offset;
-        else copy(slot + offset, block);
+        copy(slot + offset, block);
         offset += block.size();
     }
     room.arrive(call.waiter);
     Inputs inputs;
-    for (int r = 0; r < call.size(); ++r)
-        inputs[static_cast<std::size_t>(r)] = short_message_of(call, r, total) + own;
-    auto const mine = call.args.in_block(call.rank());
+    for (int r = 0; r < call.size(); ++r) {
+        // Nor has that rank published its own block.
+        std::size_t const left_out = r < call.rank() ? call.args.blocks[r].bytes : 0;
+        inputs[static_cast<std::size_t>(r)] = short_message_of(call, r, total) + before - left_out;
+    }
     inputs[static_cast<std::size_t>(call.rank())] = mine.data();
     call.args.combine(call.args.out, {inputs.data(), call.ranks()}, mine.size());
 }
@@ -40,35 +47,40 @@ void reduce_own_at_once(NodeCall const& call, std::size_t total) {
 /// Long vectors pass in rounds: a piece of the block of every rank in each.
 class ReduceScatterRounds {
 public:
-    ReduceScatterRounds(NodeCall const& call, bool bypass)
-        : call_(call), room_(call.room), bypass_(bypass),
-          piece_(std::min(whole_elements(room_.block(), call.args.element),
-                          call.args.blocks.largest(call.size()))),
+    /// `exchanges`: there are two ranks, whose room has exchange slots for an element.
+    ReduceScatterRounds(NodeCall const& call, bool bypass, bool exchanges)
+        : call_(call), room_(call.room), bypass_(bypass), exchanges_(exchanges),
+          piece_(std::min(
+              whole_elements(exchanges ? room_.exchange_bytes() : room_.block(), call.args.element),
+              call.args.blocks.largest(call.size()))),
           rounds_(rounds_of(call.args.blocks.largest(call.size()), piece_)) {}
 
     void run() {
-        room_.reserve(call_.waiter, rounds_, call_.ranks() * piece_);
+        if (!exchanges_) room_.reserve(call_.waiter, rounds_, call_.ranks() * piece_);
         contribute(0);
         for (std::size_t round = 0; round < rounds_; ++round) {
             if (round + 1 < rounds_) contribute(round + 1);
             reduce(round);
         }
+        if (exchanges_) room_.end_exchange(rounds_);
         room_.finish();
     }
 
 private:
-    std::byte* contribution(int rank, std::size_t round) const {
-        return room_.contribution_of(rank, round, call_.ranks() * piece_);
+    /// What a rank contributes to the block of `owner`.
+    std::byte* contribution(int rank, int owner, std::size_t round) const {
+        if (exchanges_) return room_.exchange_slot(rank, round);
+        return room_.contribution_of(rank, round, call_.ranks() * piece_) +
+               static_cast<std::size_t>(owner) * piece_;
     }
 
     void contribute(std::size_t round) {
-        if (round >= Room::depth)
+        if (!exchanges_ && round >= Room::depth)
             room_.await_stage_of_all(call_.waiter, Stage::reduced, round - Room::depth + 1);
-        std::byte* const slot = contribution(call_.rank(), round);
         for (int step = 1; step < call_.size(); ++step) {
             int const owner = call_.peer(step);
             auto const block = call_.args.in_block(owner);
-            store_bytes(bypass_, slot + static_cast<std::size_t>(owner) * piece_,
+            store_bytes(bypass_, contribution(call_.rank(), owner, round),
                         block.data() + round * piece_, bytes_in_round(block.size(), piece_, round));
         }
         room_.publish(Stage::contributed, round + 1);
@@ -78,24 +90,23 @@ private:
         room_.await_stage_of_all(call_.waiter, Stage::contributed, round + 1);
         if (round == 0) room_.note_all_entered();
         auto const block = call_.args.in_block(call_.rank());
-        std::size_t const own = static_cast<std::size_t>(call_.rank()) * piece_;
         std::size_t const first = round * piece_;
         for_each_tile(
             bytes_in_round(block.size(), piece_, round), call_.args.element,
             [&](std::size_t at, std::size_t length) {
                 Inputs inputs;
                 for (int r = 0; r < call_.size(); ++r)
-                    inputs[static_cast<std::size_t>(r)] = contribution(r, round) + own + at;
+                    inputs[static_cast<std::size_t>(r)] = contribution(r, call_.rank(), round) + at;
                 inputs[static_cast<std::size_t>(call_.rank())] = block.data() + first + at;
                 call_.args.combine(call_.args.out + first + at, {inputs.data(), call_.ranks()},
                                    length);
             });
-        room_.publish(Stage::reduced, round + 1);
+        if (!exchanges_) room_.publish(Stage::reduced, round + 1);
     }
 
     NodeCall const& call_;
     Room& room_;
-    bool bypass_;
+    bool bypass_, exchanges_;
     std::size_t piece_, rounds_;
 };
 
@@ -159,8 +170,10 @@ void reduce_scatter(NodeCall const& call) {
     std::size_t const total = total_bytes(call);
     if (way_of(total) != Way::rounds) return reduce_own_at_once(call, total);
     if (reduce_by_domain(call, total)) return;
-    auto trial = begin_trial(call, Pattern::reduce_scatter, total);
-    ReduceScatterRounds(call, trial.stores().slots_bypass).run();
+    bool const exchanges = call.size() == 2 && call.room.exchange_bytes() >= call.args.element;
+    auto trial = begin_trial(call, Pattern::reduce_scatter, total, StoreChoice::Choice::slots,
+                             exchanges ? StoreChoice::Slots::exchanged : StoreChoice::Slots::own);
+    ReduceScatterRounds(call, trial.stores().slots_bypass, exchanges).run();
     trial.done();
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -116,6 +117,12 @@ public:
                         CallOptions const& options);
     bool scatter_at_once(ConstBuffer in, Buffer out, bool in_place, int root,
                          CallOptions const& options);
+    bool allgather_at_once(ConstBuffer in, Buffer out, bool in_place, CallOptions const& options);
+    bool alltoall_at_once(ConstBuffer in, Buffer out, CallOptions const& options);
+    bool reduce_scatter_at_once(ConstBuffer in, Buffer out, Parts const& parts, ReduceOp const& op,
+                                CallOptions const& options);
+    bool reduce_scatter_block_at_once(ConstBuffer in, Buffer out, ReduceOp const& op,
+                                      CallOptions const& options);
     bool barrier_at_once(CallOptions const& options);
     bool run_at_once(Invocation const& call);
 
@@ -187,6 +194,10 @@ private:
     std::optional<ShortCall> short_call_of(Invocation const& call) const;
     /// Waits until posted calls have ended. `operation` is the one whose fiber waits, or null.
     void end_posted_calls(Operation* operation);
+    /// A reduce_scatter in blocks of `counts`, or a reduce_scatter_block.
+    bool reduce_scatter_at_once(Collective collective, ConstBuffer in, Buffer out,
+                                std::span<std::size_t const> counts, ReduceOp const& op,
+                                CallOptions const& options);
     /// Returns why a call is refused. Sets `device` if its buffers are in the memory of a GPU.
     std::optional<Refusal> fault_of(Invocation const& call, Returns returns,
                                     std::shared_ptr<DeviceSide const>& device) const;

@@ -11,9 +11,17 @@ constexpr std::size_t page = 4096;
 
 std::size_t in_pages(std::size_t bytes) { return (bytes + page - 1) / page * page; }
 
-/// Bytes from one ring to the next. The odd page keeps the slots of different ranks out of the same
-/// sets of a cache.
-std::size_t stride_of(std::size_t ring) { return in_pages(ring) + page; }
+/// Slots that stay in the second-level cache, with what they are combined with.
+std::size_t exchange_slot_beside(std::size_t ring, int ranks) {
+    constexpr std::size_t largest = std::size_t{64} << 10, part_of_ring = 16;
+    return ranks == 2 ? std::min(ring / part_of_ring / 64 * 64, largest) : 0;
+}
+
+/// Bytes from a rank's exchange slots and ring to the next one's. The odd page keeps the slots of different
+/// ranks out of the same sets of a cache.
+std::size_t stride_of(std::size_t ring, int ranks) {
+    return in_pages(Room::exchange_slots * exchange_slot_beside(ring, ranks) + ring) + page;
+}
 
 /// The largest block of which a reservation of contributions and results fits into a ring.
 std::size_t block_in(std::size_t ring, int ranks) {
@@ -22,13 +30,13 @@ std::size_t block_in(std::size_t ring, int ranks) {
     return std::min(ring / blocks / 64 * 64, largest);
 }
 
-constexpr std::size_t short_bytes_of_rank = Room::short_slots * Room::short_bytes;
+constexpr std::size_t short_bytes_of_rank = Room::short_slots * Room::short_stride;
 
 }  // namespace
 
 std::size_t Room::bytes(int ranks, std::size_t ring) {
     return sizeof(Header) + static_cast<std::size_t>(ranks) *
-                                (sizeof(Control) + short_bytes_of_rank + stride_of(ring));
+                                (sizeof(Control) + short_bytes_of_rank + stride_of(ring, ranks));
 }
 
 Room::Room(std::shared_ptr<void> memory, int rank, int ranks, std::size_t ring,
@@ -36,13 +44,15 @@ Room::Room(std::shared_ptr<void> memory, int rank, int ranks, std::size_t ring,
     : base_(static_cast<std::byte*>(memory.get())),
       controls_(reinterpret_cast<Control*>(base_ + sizeof(Header))), own_(controls_ + rank),
       shorts_(reinterpret_cast<std::byte*>(controls_ + ranks)),
-      rings_(shorts_ + static_cast<std::size_t>(ranks) * short_bytes_of_rank), ring_bytes_(ring),
-      ring_stride_(stride_of(ring)), block_(block_in(ring, ranks)), rank_(rank), size_(ranks),
-      operation_(begun), known_finished_(begun), lendable_(lendable), one_domain_(ranks),
-      domains_(one_domain_), memory_(std::move(memory)) {
+      rings_(shorts_ + static_cast<std::size_t>(ranks) * short_bytes_of_rank),
+      exchange_bytes_(exchange_slot_beside(ring, ranks)), ring_bytes_(ring),
+      ring_stride_(stride_of(ring, ranks)), block_(block_in(ring, ranks)), rank_(rank),
+      size_(ranks), operation_(begun), known_finished_(begun), lendable_(lendable),
+      one_domain_(ranks), domains_(one_domain_), memory_(std::move(memory)) {
     used_by_.fill(begun);
     if (begun > 0) {
         refresh_counters();
+        for (Line& line : own().ring) line.call.store(begun << signature_bits);
         own().finished.value.store(begun, std::memory_order_release);
     }
     static_assert(std::atomic<std::uint64_t>::is_always_lock_free);

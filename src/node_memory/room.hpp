@@ -10,6 +10,7 @@
 #include <span>
 #include <utility>
 
+#include "src/node_memory/demote_choice.hpp"
 #include "src/node_memory/domains.hpp"
 #include "src/node_memory/doorbell.hpp"
 #include "src/node_memory/store_choice.hpp"
@@ -57,6 +58,9 @@ public:
     static constexpr std::size_t lines = 32;
     static constexpr std::size_t short_bytes = 8192;
     static constexpr std::size_t short_slots = 8;
+    /// From one short slot to the next. The messages that they hold as a rule fill different sets of a
+    /// first-level cache.
+    static constexpr std::size_t short_stride = short_bytes + 1024;
     static constexpr std::size_t depth = 3;  ///< slots of a reservation, used in turn
     /// The most ranks in a room; each waits for all, so more need a tree.
     static constexpr int most_ranks = 256;
@@ -137,19 +141,22 @@ public:
     /// Publishes the line and waits for those of all ranks. A rank that sleeps in it is woken only when
     /// all have arrived, so all must wait for all in this operation.
     void arrive(Waiter& waiter) {
-        mark_line(false);
+        publish_arrival();
+        await_arrivals(waiter);
+    }
+    /// The two steps of `arrive`.
+    void publish_arrival() { mark_line(false); }
+    void await_arrivals(Waiter& waiter) {
         await_lines(waiter);
         bell().ring();
     }
     /// Waits for the line of a rank. Calls `waiter.refuse` if that rank makes another call.
     void await_line(Waiter& waiter, int rank) {
-        await_call(waiter, rank, of(rank).ring[operation_ % lines].call);
+        await_call(waiter, rank, line_at(rank, operation_).call);
     }
     /// Waits for the lines of all ranks, which each publishes by itself.
     void await_lines(Waiter& waiter);
-    std::byte const* line_of(int rank) const {
-        return of(rank).ring[operation_ % lines].payload.data();
-    }
+    std::byte const* line_of(int rank) const { return line_at(rank, operation_).payload.data(); }
 
     // Cells: up to 8 bytes with their number, several in one cache line. A rank that runs ahead
     // fills a line before it is fetched, so that one transfer carries several messages.
@@ -193,19 +200,19 @@ public:
         return not_before(finished, before) && finished_by_others(before);
     }
     /// The line, cell or short slot of this rank for the current operation. Requires that it is free.
-    std::byte* free_line() { return own().ring[operation_ % lines].payload.data(); }
+    std::byte* free_line() { return line_at(rank_, operation_).payload.data(); }
     std::byte* free_cell() { return own().cells[operation_ % cell_count].payload.data(); }
     std::byte* free_short_slot() { return short_of(rank_, operation_); }
     enum class Arrival : std::uint8_t { missing, here, here_behind, of_another_call };
     /// Looks for the line or cell of a rank. Any thread may call them.
     Arrival line_arrival(Entry const& entry, int rank) const {
-        return arrival(entry, of(rank).ring[entry.operation % lines].call);
+        return arrival(entry, line_at(rank, entry.operation).call);
     }
     Arrival cell_arrival(Entry const& entry, int rank) const {
         return arrival(entry, of(rank).cells[entry.operation % cell_count].call);
     }
     std::byte const* line_of(Entry const& entry, int rank) const {
-        return of(rank).ring[entry.operation % lines].payload.data();
+        return line_at(rank, entry.operation).payload.data();
     }
     std::byte const* cell_of(Entry const& entry, int rank) const {
         return of(rank).cells[entry.operation % cell_count].payload.data();
@@ -248,6 +255,21 @@ public:
     /// The most bytes of a contribution that is not cut into blocks.
     std::size_t span() const { return static_cast<std::size_t>(size_) * block_; }
 
+    // Exchange slots, in a room of two ranks: in a round each rank writes a message to one and reads that of
+    // the other rank in another. They change hands: a rank writes where it read two rounds before, in lines
+    // that its cache has and the other rank does not read again. So nobody waits for a reader.
+    static constexpr std::size_t exchange_slots = 2;  ///< of each rank
+    /// The most bytes of a message in an exchange slot; 0: there are none.
+    std::size_t exchange_bytes() const { return exchange_bytes_; }
+    /// The slot of a rank in a round of the current operation. It is free if this rank has read that of the
+    /// other one in the round before the last, of this operation or of earlier ones.
+    std::byte* exchange_slot(int rank, std::size_t round) const {
+        std::uint64_t const use = exchanges_ + round;
+        return ring_of(side_of(rank, use, exchange_slots)) + use % exchange_slots * exchange_bytes_;
+    }
+    /// Says that both ranks have taken the slots of so many rounds, each in all of them, in this operation.
+    void end_exchange(std::size_t rounds) { exchanges_ += rounds; }
+
     // Counters of rounds of the current operation, each with one writer.
     enum class Stage : std::uint8_t {
         contributed,  ///< rounds whose contribution is readable
@@ -279,6 +301,8 @@ public:
 
     /// How this rank stores to its slots, by the pattern of the collective.
     std::array<StoreChoice, 16> stores;
+    /// Whether short messages are demoted, in a room of two ranks.
+    DemoteChoice demotes;
 
 private:
     /// Where the slots of the latest operations begin in the ring. An entry is written again only
@@ -321,8 +345,8 @@ private:
     static constexpr std::uint16_t behind_bit = 1u << 15;
     std::uint64_t call_mark() const { return operation_ << signature_bits | signature_; }
     void mark_line(bool behind) {
-        own().ring[operation_ % lines].call.store(call_mark() | (behind ? behind_bit : 0u),
-                                                  std::memory_order_release);
+        line_at(rank_, operation_)
+            .call.store(call_mark() | (behind ? behind_bit : 0u), std::memory_order_release);
     }
     void await_call(Waiter& waiter, int rank, std::atomic<std::uint64_t> const& call) {
         await(waiter, bell(), rank, [&] {
@@ -351,10 +375,19 @@ private:
     std::atomic<std::uint64_t>& counter(int rank, Stage stage) const {
         return of(rank).stages[static_cast<std::size_t>(stage)].value;
     }
-    std::byte* short_of(int rank, std::uint64_t operation) const {
-        return shorts_ + (static_cast<std::size_t>(rank) * short_slots + operation % short_slots) *
-                             short_bytes;
+    /// On whose side a line or slot lies that `rank` writes for the use number `use` of `places` of them.
+    /// Those of two ranks change hands each time they come round again.
+    int side_of(int rank, std::uint64_t use, std::size_t places) const {
+        return size_ == 2 ? rank ^ static_cast<int>(use / places & 1) : rank;
     }
+    Line& line_at(int rank, std::uint64_t operation) const {
+        return of(side_of(rank, operation, lines)).ring[operation % lines];
+    }
+    std::byte* short_of(int rank, std::uint64_t operation) const {
+        auto const side = static_cast<std::size_t>(side_of(rank, operation, short_slots));
+        return shorts_ + (side * short_slots + operation % short_slots) * short_stride;
+    }
+    /// Where a rank's exchange slots begin, and its ring behind them.
     std::byte* ring_of(int rank) const {
         return rings_ + static_cast<std::size_t>(rank) * ring_stride_;
     }
@@ -364,7 +397,7 @@ private:
         std::size_t const reserved =
             of(rank).reserved[operation_ % reservations].load(std::memory_order_relaxed);
         bool const inside = reserved + offset + bytes <= ring_bytes_;
-        return ring_of(rank) + (inside ? reserved + offset : 0);
+        return ring_of(rank) + exchange_slots * exchange_bytes_ + (inside ? reserved + offset : 0);
     }
 
     std::byte* base_;
@@ -372,8 +405,10 @@ private:
     Control* own_;
     std::byte* shorts_;
     std::byte* rings_;
+    std::size_t exchange_bytes_;
     std::size_t ring_bytes_, ring_stride_;
     std::size_t block_;
+    std::uint64_t exchanges_ = 0;  // rounds of operations before this one
     std::size_t next_part_ = 0;
     /// The latest operation that used each part of this rank's ring.
     static constexpr std::size_t ring_parts = 16;

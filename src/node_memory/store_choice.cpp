@@ -15,7 +15,10 @@ constexpr int calls_before_verdict = 3;
 /// A way must be better by this factor to replace the best.
 constexpr float better = 0.95F;
 /// After so many calls in sequence that took much longer than before, something has changed.
-constexpr std::uint8_t slow_calls_in_sequence = 4;
+/// More than a hopeless trial has, which makes the calls of the other ranks slow, too.
+constexpr std::uint8_t slow_calls_in_sequence = 8;
+/// A way that has become the best is compared with the one before it once more, after so many calls.
+constexpr int calls_until_check = 8;
 
 /// Follows short times quickly and long ones slowly: what makes a call longer than it need be is
 /// as a rule not the way of its stores but another program.
@@ -36,13 +39,15 @@ std::uint8_t StoreChoice::way_of(std::size_t size_class) const {
     return c.trial_calls > 0 ? c.tried : c.best;
 }
 
-StoreChoice::Trial StoreChoice::begin(std::size_t bytes, Choice choice, int settling) {
+StoreChoice::Trial StoreChoice::begin(std::size_t bytes, Choice choice, int settling, Slots slots) {
     std::size_t const number = class_of(bytes);
     if (!classes_) classes_ = std::make_unique<Classes>();
     Class& c = (*classes_)[number];
     if (c.ways == 0) {
         c.lending = choice == Choice::lending;
         c.ways = choice == Choice::results ? 4 : c.lending ? 3 : 2;
+        // There is a choice of results if they are too long for the caches: then past them.
+        if (slots == Slots::exchanged) c.best = choice == Choice::results ? 2 : 0;
         if (c.lending) {
             c.best = lending_way;  // half of the copies
             c.until_trial = c.interval;
@@ -71,12 +76,15 @@ void StoreChoice::begin_trial(Class& c) {
 
 void StoreChoice::end_trial(Class& c, bool is_better) {
     c.trial_calls = 0;
-    if (is_better) {
-        c.best = c.tried;
-        c.average = c.trial;
-    }
     c.interval = is_better ? shortest_interval : std::min(2 * c.interval, longest_interval);
     c.until_trial = c.interval;
+    if (!is_better) return;
+    // The next trial is of the way that was the best.
+    std::uint8_t const before = c.best;
+    c.best = c.tried;
+    c.tried = static_cast<std::uint8_t>((before + c.ways - 1) % c.ways);
+    c.average = c.trial;
+    c.until_trial = calls_until_check;
 }
 
 void StoreChoice::report(std::size_t size_class, std::uint8_t way, int settling, float seconds) {

@@ -52,9 +52,15 @@ public:
         std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
     };
 
-    /// Begins a call that moves `bytes`. `choice` must follow from the class of the size. `settling` is the number of calls until the slots have been
-    /// stored to in a new way, all of them.
-    Trial begin(std::size_t bytes, Choice choice, int settling);
+    /// Which slots a call stores to.
+    enum class Slots : std::uint8_t {
+        own,        ///< lines that another core has read since
+        exchanged,  ///< lines that this core has read last: first it stores through its cache
+    };
+
+    /// Begins a call that moves `bytes`. `choice` and `slots` must follow from the class of the size. `settling`
+    /// is the number of calls until the slots have been stored to in a new way, all of them.
+    Trial begin(std::size_t bytes, Choice choice, int settling, Slots slots = Slots::own);
 
     /// Reports the time of a call; for tests, which have no calls.
     void report(std::size_t size_class, std::uint8_t way, int settling, float seconds);

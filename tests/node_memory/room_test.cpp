@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstring>
 #include <memory>
+#include <random>
 #include <set>
 #include <thread>
 #include <vector>
@@ -255,6 +257,85 @@ TEST(Room, ReadsNothingOutsideOfARing) {
         }
         two.first.finish();
         two.second.finish();
+    }
+}
+
+// A line that this rank has read last is in its cache, and to write it disturbs no other.
+TEST(Room, TwoRanksWriteWhereTheyReadBefore) {
+    Two two;
+    std::vector<std::byte const*> read_lines, read_shorts, read_slots;
+    for (std::size_t i = 0; i < 200; ++i) {
+        two.first.begin();
+        two.second.begin();
+        for (Room* const room : {&two.first, &two.second}) {
+            std::byte* const line = room->line(two.waiter);
+            room->publish_line();
+            if (room != &two.first) continue;
+            std::byte* const slot = room->exchange_slot(0, 0);
+            if (i >= Room::lines) {
+                EXPECT_EQ(line, read_lines[i - Room::lines]);
+            }
+            if (i >= Room::short_slots) {
+                EXPECT_EQ(room->short_slot(two.waiter), read_shorts[i - Room::short_slots]);
+            }
+            if (i >= Room::exchange_slots) {
+                EXPECT_EQ(slot, read_slots[i - Room::exchange_slots]);
+            }
+        }
+        two.first.await_lines(two.waiter);
+        two.second.await_lines(two.waiter);
+        read_lines.push_back(two.first.line_of(1));
+        read_shorts.push_back(two.first.short_slot_of(1));
+        read_slots.push_back(two.first.exchange_slot(1, 0));
+        two.first.end_exchange(1);
+        two.second.end_exchange(1);
+    }
+}
+
+// Of two ranks whose steps alternate in any order, each finds what the other has written for that round.
+TEST(Room, ExchangeSlotsAreNotWrittenBeforeTheyAreRead) {
+    std::minstd_rand random(3);
+    struct Rank {
+        Room& room;
+        std::size_t written = 0, read = 0;  // rounds of this operation
+        std::uint32_t operation = 0;
+    };
+    Two two;
+    std::array<Rank, 2> ranks{Rank{two.first}, Rank{two.second}};
+    std::vector<std::size_t> rounds;
+    for (int i = 0; i < 3000; ++i) rounds.push_back(1 + random() % 6);
+    auto const value = [](std::size_t rank, std::uint32_t operation, std::size_t round) {
+        return operation * 100 + static_cast<std::uint32_t>(round * 10 + rank);
+    };
+    std::size_t steps = 0;
+    while (ranks[0].operation < rounds.size() || ranks[1].operation < rounds.size()) {
+        ASSERT_LT(++steps, 1'000'000u) << "no rank can go on";
+        std::size_t const self = random() % 2;
+        Rank &rank = ranks.at(self), &other = ranks.at(1 - self);
+        if (rank.operation == rounds.size()) continue;
+        std::size_t const all = rounds[rank.operation];
+        if (rank.written < std::min(rank.read + 2, all)) {
+            auto const sent = value(self, rank.operation, rank.written);
+            std::memcpy(rank.room.exchange_slot(static_cast<int>(self), rank.written++), &sent,
+                        sizeof sent);
+        } else if (other.operation > rank.operation ||
+                   (other.operation == rank.operation && other.written > rank.read)) {
+            std::uint32_t received = 0;
+            std::memcpy(&received, rank.room.exchange_slot(static_cast<int>(1 - self), rank.read),
+                        sizeof received);
+            ASSERT_EQ(received, value(1 - self, rank.operation, rank.read));
+            if (++rank.read < all) continue;
+            rank.room.end_exchange(all);
+            ++rank.operation;
+            rank.written = rank.read = 0;
+        }
+    }
+}
+
+TEST(Room, OnlyTwoRanksExchangeSlots) {
+    for (int const ranks : {1, 2, 3, 8}) {
+        Room const room(room_memory(ranks, room_ring), 0, ranks, room_ring, nullptr);
+        EXPECT_EQ(room.exchange_bytes() > 0, ranks == 2) << ranks;
     }
 }
 

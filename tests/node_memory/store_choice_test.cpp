@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <random>
 
 namespace sinew::node_memory {
 namespace {
@@ -99,6 +101,43 @@ TEST(StoreChoice, GivesUpAHopelessTrialSoon) {
     Counts const used = use(choice, Choice::results, costs, 10000);
     EXPECT_GE(used[1], 9800);
     EXPECT_GE(used[0] + used[2] + used[3], 9) << "each was tried";
+}
+
+TEST(StoreChoice, BeginsThroughTheCacheWhereSlotsAreExchanged) {
+    StoreChoice choice;
+    auto const stores = [&](std::size_t bytes, Choice what) {
+        return choice.begin(bytes, what, settling, StoreChoice::Slots::exchanged).stores();
+    };
+    EXPECT_FALSE(stores(call_bytes, Choice::slots).slots_bypass);
+    EXPECT_FALSE(stores(2 * call_bytes, Choice::results).slots_bypass);
+    EXPECT_TRUE(stores(2 * call_bytes, Choice::results).results_bypass);
+    EXPECT_TRUE(choice.begin(4 * call_bytes, Choice::slots, settling).stores().slots_bypass);
+}
+
+// Each waits for the other, so that the trials of one make the calls of both slow. Now and then a rank is
+// interrupted, or the machine is slow for some calls.
+TEST(StoreChoice, IsNotLedAstrayByTheTrialsOfTheOtherRank) {
+    std::minstd_rand random(1);
+    auto const chance = [&](unsigned of) { return random() % of == 0; };
+    std::array<StoreChoice, 2> ranks;
+    std::size_t const size_class = StoreChoice::class_of(call_bytes);
+    int bypassing = 0, slow_calls = 0;
+    constexpr int calls = 100000;
+    for (int i = 0; i < calls; ++i) {
+        float seconds = 0;
+        if (slow_calls == 0 && chance(3000)) slow_calls = 6;
+        for (StoreChoice& rank : ranks) {
+            rank.begin(call_bytes, Choice::slots, settling, StoreChoice::Slots::exchanged);
+            bool const bypasses = rank.way_of(size_class) % 2 == 1;
+            bypassing += bypasses ? 1 : 0;
+            seconds = std::max(seconds, bypasses ? 15e-6F : 8e-6F);
+        }
+        if (slow_calls > 0) --slow_calls, seconds *= 3;
+        for (StoreChoice& rank : ranks)
+            rank.report(size_class, rank.way_of(size_class), settling,
+                        chance(50) ? seconds * 2 : seconds);
+    }
+    EXPECT_LT(bypassing, calls / 25);
 }
 
 TEST(StoreChoice, IsNotLedAstrayByOneSlowCall) {

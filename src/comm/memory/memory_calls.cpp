@@ -5,8 +5,11 @@
 // take the same steps as the algorithms in collectives/node, since another rank's call may not be so
 // simple.
 #include <array>
+#include <chrono>
 #include <cstring>
 
+#include "collectives/kernels/copy.hpp"
+#include "collectives/kernels/demote.hpp"
 #include "collectives/node/pairwise.hpp"
 #include "src/base/scope_exit.hpp"
 #include "src/base/text.hpp"
@@ -22,6 +25,7 @@ namespace sinew::detail {
 namespace {
 
 using collectives::Kernel;
+namespace kernels = collectives::kernels;
 using collectives::node::await_ahead;
 using collectives::node::NodeCall;
 using collectives::node::publish_ahead;
@@ -29,6 +33,49 @@ using node_memory::Room;
 
 /// The inputs of one kernel call, by rank.
 using FewInputs = std::array<void const*, collectives::max_fused_inputs>;
+
+/// A message of this rank that the others read when its line has arrived, during one call, which it times if
+/// that is wanted.
+class ShortMessage {
+public:
+    /// Begins the operation's line, and a short slot if the message does not fit in it.
+    ShortMessage(Room& room, node_memory::Waiter& waiter, std::size_t bytes)
+        : room_(room), bytes_(bytes), inside_(bytes <= Room::line_bytes) {
+        to_ = room.line(waiter);
+        if (inside_) return;
+        to_ = room.short_slot(waiter);
+        if (room.size() == 2 && kernels::knows_demote())
+            way_ = room.demotes.begin(room.operation(), bytes);
+        if (way_.timed) [[unlikely]]
+            start_ = std::chrono::steady_clock::now();
+    }
+    ShortMessage(ShortMessage const&) = delete;
+    ~ShortMessage() {
+        if (!way_.timed) [[likely]]
+            return;
+        std::chrono::duration<float> const took = std::chrono::steady_clock::now() - start_;
+        room_.demotes.report(way_, bytes_, took.count());
+    }
+
+    /// Stores a part of it, `at` bytes after its begin.
+    void store(std::byte const* from, std::size_t bytes, std::size_t at = 0) const {
+        if (inside_) kernels::copy_in_line(to_ + at, from, bytes);
+        else if (way_.demotes) kernels::copy_demoting(to_ + at, from, bytes);
+        else std::memcpy(to_ + at, from, bytes);
+    }
+    /// The one of a rank. Requires: its line has arrived.
+    std::byte const* of(int rank) const {
+        return inside_ ? room_.line_of(rank) : room_.short_slot_of(rank);
+    }
+
+private:
+    Room& room_;
+    std::size_t bytes_;
+    bool inside_;
+    std::byte* to_;
+    node_memory::DemoteChoice::Way way_;
+    std::chrono::steady_clock::time_point start_;
+};
 
 bool has_rank(Room const& room, int root) { return root >= 0 && root < room.size(); }
 
@@ -40,14 +87,21 @@ public:
     /// `call` describes it in errors, if it is known.
     MemoryCall(CommunicatorState& state, OperationRecord const& record,
                Invocation const* call = nullptr)
-        : MemoryWaiter(state), call_(call) {
+        : MemoryWaiter(state), record_(record), call_(call) {
         state.busy_.store(true, std::memory_order_relaxed);
-        sequence_ = state.log_.enter(record);
-        if (sequence_ % OperationLog::calls_per_clock == 0) state.log_.note_wait();
     }
     ~MemoryCall() override {
+        enter();
         state().log_.leave();
         state().busy_.store(false, std::memory_order_release);
+    }
+
+    /// Records that this rank is in the call. Done once, when it has published its message: the other
+    /// ranks need not wait for the record. A call that waits for long before that records it then.
+    void enter() noexcept {
+        if (sequence_ != 0) return;
+        sequence_ = state().log_.enter(record_);
+        if (sequence_ % OperationLog::calls_per_clock == 0) state().log_.note_wait();
     }
 
     /// Begins an operation of the room. `bytes`: see signature_of.
@@ -59,6 +113,10 @@ public:
     }
 
 protected:
+    void note_wait() override {
+        enter();
+        MemoryWaiter::note_wait();
+    }
     std::string text_of_call() const override {
         auto const record = state().log_.at(sequence_);
         return text(call_ != nullptr ? call_->text()
@@ -68,8 +126,9 @@ protected:
     }
 
 private:
+    OperationRecord record_;
     Invocation const* call_;
-    std::uint64_t sequence_ = 0;
+    std::uint64_t sequence_ = 0;  // not yet recorded
 };
 
 bool CommunicatorState::may_use_room(CallOptions const& options) const {
@@ -96,13 +155,13 @@ bool CommunicatorState::allreduce_at_once(ConstBuffer in, Buffer out, ReduceOp c
 
     MemoryCall call(*this, reduction_record(Collective::allreduce, in, op));
     call.begin(room, Collective::allreduce, 0, bytes);
-    bool const inside = bytes <= Room::line_bytes;
-    std::byte* const line = room.line(call);
-    std::memcpy(inside ? line : room.short_slot(call), in.data, bytes);
-    room.arrive(call);
+    ShortMessage const message(room, call, bytes);
+    message.store(bytes_of(in), bytes);
+    room.publish_arrival();
+    call.enter();
+    room.await_arrivals(call);
     FewInputs inputs;
-    for (int r = 0; r < room.size(); ++r)
-        inputs[static_cast<std::size_t>(r)] = inside ? room.line_of(r) : room.short_slot_of(r);
+    for (int r = 0; r < room.size(); ++r) inputs[static_cast<std::size_t>(r)] = message.of(r);
     inputs[static_cast<std::size_t>(room.rank())] = in.data;
     kernel(out.data, inputs.data(), room.size(), in.count);
     room.finish_together();
@@ -229,12 +288,116 @@ bool CommunicatorState::scatter_at_once(ConstBuffer in, Buffer out, bool in_plac
     return true;
 }
 
+bool CommunicatorState::allgather_at_once(ConstBuffer in, Buffer out, bool in_place,
+                                          CallOptions const& options) {
+    if (!can_run_at_once(options)) return false;
+    Room& room = *room_;
+    auto const ranks = static_cast<std::size_t>(room.size());
+    std::size_t const bytes = in_place ? out.bytes() / ranks : in.bytes();
+    if (bytes > Room::short_bytes || !consists_of(out, in, ranks, in_place)) return false;
+    MemoryCall call(*this,
+                    movement_record(Collective::allgather, bytes / out.type.size(), out.type, -1));
+    NodeCall const node = call.begin(room, Collective::allgather, 0, bytes * ranks);
+    auto const block = [&](int rank) {
+        return bytes_of(out) + static_cast<std::size_t>(rank) * bytes;
+    };
+    std::byte const* const own = in_place ? block(room.rank()) : bytes_of(in);
+    ShortMessage const message(room, call, bytes);
+    message.store(own, bytes);
+    room.publish_line();
+    call.enter();
+    if (!in_place) std::memcpy(block(room.rank()), own, bytes);
+    for (int step = 1; step < room.size(); ++step) {
+        int const from = node.peer(step);
+        room.await_line(call, from);
+        std::memcpy(block(from), message.of(from), bytes);
+    }
+    room.note_all_entered();
+    return true;
+}
+
+bool CommunicatorState::alltoall_at_once(ConstBuffer in, Buffer out, CallOptions const& options) {
+    if (!can_run_at_once(options)) return false;
+    Room& room = *room_;
+    auto const ranks = static_cast<std::size_t>(room.size());
+    std::size_t const bytes = in.bytes() / ranks;
+    if (bytes > collectives::node::short_part(room) || in.count % ranks != 0 || !is_usable(in) ||
+        in.data == out.data || !takes_result(in, out))
+        return false;
+    MemoryCall call(*this, movement_record(Collective::alltoall, in.count / ranks, in.type, -1));
+    NodeCall const node = call.begin(room, Collective::alltoall, 0, in.bytes());
+    auto const part = [&](int rank) { return static_cast<std::size_t>(rank) * bytes; };
+    collectives::node::PairwiseSender(
+        node, [&](int to) { return std::span(bytes_of(in) + part(to), bytes); });
+    call.enter();
+    std::memcpy(bytes_of(out) + part(room.rank()), bytes_of(in) + part(room.rank()), bytes);
+    for (int step = 1; step < room.size(); ++step) {
+        int const from = node.peer(step);
+        collectives::node::PairwiseReceiver(node, from, {bytes_of(out) + part(from), bytes})
+            .receive(0);
+    }
+    room.note_all_entered();
+    return true;
+}
+
+bool CommunicatorState::reduce_scatter_at_once(Collective collective, ConstBuffer in, Buffer out,
+                                               std::span<std::size_t const> counts,
+                                               ReduceOp const& op, CallOptions const& options) {
+    std::size_t const total = in.bytes();
+    if (total > Room::short_bytes || !can_run_at_once(options)) return false;
+    Kernel const kernel = kernel_of(op, in.type);
+    Room& room = *room_;
+    int const ranks = room.size(), rank = room.rank();
+    if (kernel == nullptr || ranks > collectives::max_fused_inputs || !is_usable(in) ||
+        !is_usable(out) || out.type != in.type || overlap(in, out))
+        return false;
+    // Without counts, all blocks are equal.
+    bool const equal = collective == Collective::reduce_scatter_block;
+    if (!equal && counts.size() != static_cast<std::size_t>(ranks)) return false;
+    auto const block = [&](int r) {
+        return (equal ? out.count : counts[static_cast<std::size_t>(r)]) * in.type.size();
+    };
+    std::size_t before = 0, after = 0;
+    for (int r = 0; r < ranks; ++r) (r < rank ? before : after) += block(r);
+    if (before + after != total || block(rank) != out.bytes()) return false;
+
+    MemoryCall call(*this, reduction_record(collective, in, op));
+    call.begin(room, collective, 0, total);
+    ShortMessage const message(room, call, total);
+    // Without this rank's own block.
+    message.store(bytes_of(in), before);
+    message.store(bytes_of(in) + before + out.bytes(), after - out.bytes(), before);
+    room.publish_arrival();
+    call.enter();
+    room.await_arrivals(call);
+    FewInputs inputs;
+    for (int r = 0; r < ranks; ++r)
+        inputs[static_cast<std::size_t>(r)] = message.of(r) + before - (r < rank ? block(r) : 0);
+    inputs[static_cast<std::size_t>(rank)] = bytes_of(in) + before;
+    kernel(out.data, inputs.data(), ranks, out.count);
+    room.finish_together();
+    return true;
+}
+
+bool CommunicatorState::reduce_scatter_at_once(ConstBuffer in, Buffer out, Parts const& parts,
+                                               ReduceOp const& op, CallOptions const& options) {
+    return parts.offsets.empty() &&
+           reduce_scatter_at_once(Collective::reduce_scatter, in, out, parts.counts, op, options);
+}
+
+bool CommunicatorState::reduce_scatter_block_at_once(ConstBuffer in, Buffer out, ReduceOp const& op,
+                                                     CallOptions const& options) {
+    return reduce_scatter_at_once(Collective::reduce_scatter_block, in, out, {}, op, options);
+}
+
 bool CommunicatorState::barrier_at_once(CallOptions const& options) {
     if (!can_run_at_once(options)) return false;
     MemoryCall call(*this, {.collective = Collective::barrier});
     call.begin(*room_, Collective::barrier, 0, 0);
     room_->line(call);
-    room_->arrive(call);
+    room_->publish_arrival();
+    call.enter();
+    room_->await_arrivals(call);
     room_->finish_together();
     return true;
 }
@@ -249,6 +412,7 @@ bool CommunicatorState::run_at_once(Invocation const& call) {
     if (call.in.bytes() >= worth_a_clock)
         record.entered = static_cast<std::int64_t>(OperationLog::now());
     MemoryCall waiter(*this, record, &call);
+    waiter.enter();
     ScopeExit const released([this] { scratch_.release(); });
     try {
         perform_over_memory(*room_, waiter, scratch_, call);

@@ -7,15 +7,11 @@
 
 namespace sinew::detail {
 
-namespace {
-
 using collectives::Kernel;
 
 bool overlap(ConstBuffer const& a, ConstBuffer const& b) {
     return bytes_of(a) < bytes_of(b) + b.bytes() && bytes_of(b) < bytes_of(a) + a.bytes();
 }
-
-}  // namespace
 
 Kernel kernel_of(ReduceOp const& op, DataType type) {
     constexpr std::size_t types = DataType::kinds;

@@ -19,6 +19,8 @@ collectives::Kernel kernel_of(ReduceOp const& op, DataType type);
 
 /// Returns whether a buffer has bytes that the host can access.
 bool is_usable(ConstBuffer const& buffer);
+/// Returns whether two buffers have bytes in common.
+bool overlap(ConstBuffer const& a, ConstBuffer const& b);
 /// Returns whether `out` can take the result of a reduction of `in`: another buffer, or the same.
 bool takes_result(ConstBuffer const& in, Buffer const& out);
 /// Returns the kernel of a reduction of which this rank gets the result in `out`, if so many ranks need

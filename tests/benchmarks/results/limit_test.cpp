@@ -45,6 +45,8 @@ TEST(LeastExchanged, IsWhatEachRankMustGet) {
     EXPECT_DOUBLE_EQ(least_exchanged(allgather, 4, 100), 75);
     EXPECT_DOUBLE_EQ(least_exchanged(alltoall, 2, 100), 50);
     EXPECT_DOUBLE_EQ(least_exchanged(broadcast, 4, 100), 0);  // goes one way
+    EXPECT_DOUBLE_EQ(least_exchanged(allreduce, 2, 1 << 20), 1 << 20);
+    EXPECT_DOUBLE_EQ(least_exchanged(allgather, 2, 1 << 20), 0);  // blocks are read in place
 }
 
 TEST(LeastTime, OfMiddleSizedVectorsIsThatOfAnExchange) {

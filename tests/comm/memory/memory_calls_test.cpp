@@ -102,6 +102,46 @@ void call_all(Communicator& comm, int root, std::size_t count, CallOptions const
         in_place ? comm.scatter(data, root, options)
                  : comm.scatter(self == root ? whole : none, data, root, options);
         ASSERT_EQ(data, self == root && in_place ? whole : own) << "scatter";
+
+        gathered.assign(all, -1);
+        auto const own_part = static_cast<std::ptrdiff_t>(static_cast<std::size_t>(self) * count);
+        std::copy(own.begin(), own.end(), gathered.begin() + own_part);
+        in_place ? comm.allgather(gathered, options) : comm.allgather(own, gathered, options);
+        ASSERT_EQ(gathered, whole) << "allgather";
+
+        // Part t of rank r has the values of rank 10 r + t.
+        auto const parts = [&](auto const& rank_of_part) {
+            std::vector<int> values(all);
+            for (std::size_t i = 0; i < all; ++i)
+                values[i] = value(rank_of_part(static_cast<int>(i / count)), i % count);
+            return values;
+        };
+        auto const sent = parts([&](int to) { return 10 * self + to; });
+        gathered = in_place ? sent : std::vector<int>(all, -1);
+        in_place ? comm.alltoall(gathered, options) : comm.alltoall(sent, gathered, options);
+        ASSERT_EQ(gathered, parts([&](int from) { return 10 * from + self; })) << "alltoall";
+
+        int reduced_rank = 0;  // 1000 times this, and every other element `ranks` times
+        for (int r = 0; r < ranks; ++r) reduced_rank += 10 * r + self;
+        std::vector<int> reduced(count);
+        for (std::size_t i = 0; i < count; ++i)
+            reduced[i] = 1000 * reduced_rank + ranks * static_cast<int>(i);
+        data = sent;
+        out.assign(count, -1);
+        in_place ? comm.reduce_scatter_block(data, sum, options)
+                 : comm.reduce_scatter_block(sent, out, sum, options);
+        if (in_place) out.assign(data.begin(), data.begin() + static_cast<std::ptrdiff_t>(count));
+        ASSERT_EQ(out, reduced) << "reduce_scatter_block";
+
+        // The last rank gets the block of the first, too, which gets nothing.
+        std::vector<std::size_t> counts(static_cast<std::size_t>(ranks), count);
+        if (ranks > 1) counts.front() = 0, counts.back() = 2 * count;
+        std::size_t const mine = counts[static_cast<std::size_t>(self)];
+        std::vector<int> ones(all, 1), totals(mine, -1);
+        in_place ? comm.reduce_scatter(ones, counts, sum, options)
+                 : comm.reduce_scatter(ones, totals, counts, sum, options);
+        if (in_place) totals.assign(ones.begin(), ones.begin() + static_cast<std::ptrdiff_t>(mine));
+        ASSERT_EQ(totals, std::vector<int>(mine, ranks)) << "reduce_scatter";
     }
     std::vector<int> data = self == root ? own : std::vector<int>(count, -1);
     comm.broadcast(data, root, options);
@@ -129,52 +169,73 @@ TEST(MemoryCalls, MayBePreparedOnSomeRanksOnly) {
         });
 }
 
+/// Passes blocks of 156 KiB and of other sizes. Some lie in memory that the ranks share, on some ranks only.
+void pass_long_blocks(Communicator& comm) {
+    make_room(comm);
+    int const self = comm.rank();
+    auto const me = static_cast<std::size_t>(self), ranks = static_cast<std::size_t>(comm.size());
+    constexpr std::size_t count = 40000;
+    // One is short, one passes in other ways.
+    std::vector<std::size_t> counts{10, 2 * count + 1};
+    if (ranks > 2) counts.push_back(count);
+    std::size_t sum_of_counts = 0;
+    for (std::size_t const each : counts) sum_of_counts += each;
+    std::vector<int> own(ranks * count), all(ranks * count), uneven(sum_of_counts),
+        mine(2 * count + 1);
+    auto const shared = comm.allocate<int>(2 * count + 1);
+    auto const blocks = [](std::vector<std::size_t> const& sizes, auto const& value_of) {
+        std::vector<int> expected;
+        for (int from = 0; std::size_t const size : sizes)
+            expected.insert(expected.end(), size, value_of(from++));
+        return expected;
+    };
+    std::vector<std::size_t> const equal(ranks, count);
+    for (int i = 0; i < 100; ++i) {
+        bool const in_place = i % 3 == 0;
+        auto const value = [&](int from, int to) { return 100 * i + 10 * from + to; };
+        for (std::size_t to = 0; to < ranks; ++to)
+            std::fill_n(own.begin() + static_cast<std::ptrdiff_t>(to * count), count,
+                        value(self, static_cast<int>(to)));
+        if (in_place) {
+            all = own;
+            comm.alltoall(all);
+        } else {
+            comm.alltoall(own, all);
+        }
+        ASSERT_TRUE(all == blocks(equal, [&](int from) { return value(from, self); }))
+            << "alltoall " << i;
+        // All combinations of ranks that lend and ranks that do not.
+        bool const lends = i >> me & 1;
+        std::span<int> const from =
+            lends ? std::span<int>(shared.data(), shared.size()) : std::span<int>(mine);
+        std::fill(all.begin(), all.end(), -1);
+        std::span<int> const block(all.data() + me * count, count);
+        std::fill(block.begin(), block.end(), value(self, self));
+        std::copy(block.begin(), block.end(), from.begin());
+        in_place ? comm.allgather(all) : comm.allgather(from.first(count), all);
+        ASSERT_TRUE(all == blocks(equal, [&](int r) { return value(r, r); })) << "allgather " << i;
+        std::fill_n(from.begin(), counts[me], value(self, self));
+        comm.allgatherv(from.first(counts[me]), uneven, counts);
+        ASSERT_TRUE(uneven == blocks(counts, [&](int r) { return value(r, r); }))
+            << "allgatherv " << i;
+        std::fill_n(own.begin(), own.size(), 1);
+        comm.reduce_scatter_block(own, from.first(count), sum);
+        ASSERT_EQ(std::ranges::count(from.first(count), comm.size()),
+                  static_cast<std::ptrdiff_t>(count))
+            << "reduce_scatter_block " << i;
+        comm.allreduce(own, sum);
+        ASSERT_EQ(std::ranges::count(own, comm.size()), static_cast<std::ptrdiff_t>(own.size()))
+            << "allreduce " << i;
+    }
+}
+
 // The ways to hand over a block are tried in turn, and ranks may use different ones at a time.
 TEST(MemoryCalls, PassLongBlocksInEveryWay) {
     for (char const* const single_copy : {"0", "1"}) {
         Variable const unchecked("SINEW_CHECK", "0"), setting("SINEW_SINGLE_COPY", single_copy);
-        run_thread_ranks(3, [](Communicator& comm) {
-            make_room(comm);
-            int const self = comm.rank();
-            auto const me = static_cast<std::size_t>(self);
-            constexpr std::size_t count = 40000;  // 156 KiB
-            // The ranks' blocks have other sizes: one is short, one passes in other ways.
-            std::vector<std::size_t> const counts{count, 10, 2 * count + 1};
-            std::vector<int> own(3 * count), all(3 * count), uneven(3 * count + 11);
-            auto const blocks = [](std::vector<std::size_t> const& sizes, auto const& value_of) {
-                std::vector<int> expected;
-                for (int from = 0; std::size_t const size : sizes)
-                    expected.insert(expected.end(), size, value_of(from++));
-                return expected;
-            };
-            std::vector<std::size_t> const equal(3, count);
-            for (int i = 0; i < 100; ++i) {
-                bool const in_place = i % 3 == 0;
-                auto const value = [&](int from, int to) { return 100 * i + 10 * from + to; };
-                for (std::size_t to = 0; to < 3; ++to)
-                    std::fill_n(own.begin() + static_cast<std::ptrdiff_t>(to * count), count,
-                                value(self, static_cast<int>(to)));
-                if (in_place) {
-                    all = own;
-                    comm.alltoall(all);
-                } else {
-                    comm.alltoall(own, all);
-                }
-                ASSERT_TRUE(all == blocks(equal, [&](int from) { return value(from, self); }))
-                    << "alltoall " << i;
-                std::fill(all.begin(), all.end(), -1);
-                std::span<int> const block(all.data() + me * count, count);
-                std::fill(block.begin(), block.end(), value(self, self));
-                std::vector<int> const mine(block.begin(), block.end());
-                in_place ? comm.allgather(all) : comm.allgather(mine, all);
-                ASSERT_TRUE(all == blocks(equal, [&](int from) { return value(from, from); }))
-                    << "allgather " << i;
-                std::fill_n(own.begin(), counts[me], value(self, self));
-                comm.allgatherv(std::span<int const>(own.data(), counts[me]), uneven, counts);
-                ASSERT_TRUE(uneven == blocks(counts, [&](int from) { return value(from, from); }))
-                    << "allgatherv " << i;
-            }
-        });
+        for (std::size_t const ranks : {2u, 3u})
+            run_thread_ranks(static_cast<int>(ranks),
+                             [&](Communicator& comm) { pass_long_blocks(comm); });
     }
 }
 
