@@ -37,7 +37,7 @@ seen, the ratios of each are given.
 
 **Of limit** is the least time that the machine allows, divided by ours: every input read once and every output written once, at the
 rate at which the same processors copy as much at the same time, or where that takes longer, one transfer of a cache line, an exchange
-of what each rank must give and get (up to 1 MiB), or with more ranks than processors the context switches. It was measured at the
+of what each rank must give and get (in pieces of 64 KiB), or with more ranks than processors the context switches. It was measured at the
 beginning of the same run. The exchange is a plain one, store, flag and load in turn; a call that overlaps them may take a little less (above 1).
 )";
 
