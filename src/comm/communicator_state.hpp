@@ -97,6 +97,12 @@ public:
         return {.ranks = transport_->size(), .shared = memory && one, .by_node = memory && !one};
     }
 
+    /// Whether all collectives pass through the memory of one node, whose bits do not depend on how a
+    /// vector is divided into calls. The same on all ranks; to be called after the first collective.
+    bool reduces_in_memory() const {
+        return room_ != nullptr && nodes_.nodes() == 1 && settings_.forced_algorithms.empty();
+    }
+
     /// Which ranks of this node a collective takes for near each other, and from which size on, as text.
     std::string explain_domains(Collective collective) const;
 

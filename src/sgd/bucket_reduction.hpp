@@ -37,9 +37,17 @@ public:
     /// sums; those of another coder only if their norm is needed.
     void* elements() const { return elements_.data(); }
 
+    /// A part of the bucket that is summed where it lies, in a tensor, and multiplied by `scale` there.
+    struct InTensor {
+        std::size_t offset, count;
+        void* elements;
+        double scale;
+    };
+
     /// Sums the elements over all ranks. Collective. A rank that does not contribute must have
-    /// zeros; its residual stays as it is.
-    void reduce(bool contributes);
+    /// zeros; its residual stays as it is. `in_tensors` are the same parts on all ranks, in their order;
+    /// only of an allreduce in the bucket's own type.
+    void reduce(bool contributes, std::span<InTensor const> in_tensors = {});
 
     /// If sharded: the sums of this rank's part, `shard` elements from rank x shard on, after `reduce`.
     std::span<float> sums() { return sums_; }
@@ -65,6 +73,7 @@ public:
     std::shared_ptr<void> const& memory() const { return elements_.memory(); }
 
 private:
+    void reduce_parts(std::span<InTensor const> in_tensors);
     void reduce_scatter();
     void reduce_halves();
     void reduce_blocks(bool contributes);

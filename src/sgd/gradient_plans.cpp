@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The buckets of GradientBuckets: their plans, their memory, and the search for their size.
+#include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "src/base/text.hpp"
@@ -136,6 +138,7 @@ void GradientBuckets::State::tune_buckets() {
         options_.first_bucket_bytes = std::min(first_bucket_bytes_, options_.bucket_bytes);
         make_buckets();
         if (device_) on_device([&] { allocate_for_gpus(); });
+        choose_tensors_to_sum_in_place();
     }
     last_end_ = std::chrono::steady_clock::now();
 }
@@ -155,6 +158,48 @@ void GradientBuckets::State::allocate_tensors() {
             gradient.elements.data = memory->data();
             own_memory_[i] = memory;
         }
+    }
+}
+
+namespace {
+
+/// By tensor: whether no other one has bytes of its memory.
+std::vector<bool> those_apart(std::vector<Gradient> const& gradients) {
+    auto const begin = [&](std::size_t i) {
+        return reinterpret_cast<std::uintptr_t>(gradients[i].elements.data);
+    };
+    auto const end = [&](std::size_t i) { return begin(i) + gradients[i].elements.bytes(); };
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < gradients.size(); ++i)
+        if (gradients[i].elements.bytes() > 0) order.push_back(i);
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return begin(a) < begin(b); });
+    std::vector<bool> apart(gradients.size(), true);
+    std::size_t last = 0;  // in the order: the one that ends last of those before
+    for (std::size_t k = 1; k < order.size(); ++k) {
+        if (begin(order[k]) < end(order[last])) apart[order[k]] = apart[order[last]] = false;
+        if (end(order[k]) > end(order[last])) last = k;
+    }
+    return apart;
+}
+
+}  // namespace
+
+/// A long tensor is summed where it lies, if its elements need no conversion before and pass through memory,
+/// where the bits do not depend on what is reduced together. Its part of the bucket then stays untouched.
+void GradientBuckets::State::choose_tensors_to_sum_in_place() {
+    constexpr std::size_t least_bytes = std::size_t{256} << 10;
+    bool const possible = !device_ && shard_update_ == nullptr && comm_.size() > 1 &&
+                          options_.wire == WireFormat::native && options_.powersgd_rank == 0 &&
+                          options_.clip_norm == 0 && options_.algorithm.empty() &&
+                          comm_.state().reduces_in_memory();
+    sums_in_place_.assign(gradients_.size(), false);
+    lies_apart_ = those_apart(gradients_);
+    for (std::size_t i = 0; possible && i < gradients_.size(); ++i) {
+        Gradient const& gradient = gradients_[i];
+        sums_in_place_[i] = !gradient.allocated && gradient.elements.bytes() >= least_bytes &&
+                            gradient.elements.type == stored_type(i) &&
+                            scale_before(stored_type(i)) == 1;
     }
 }
 

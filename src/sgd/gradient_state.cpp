@@ -31,6 +31,7 @@ GradientBuckets::State::State(Communicator& comm, std::vector<Gradient> gradient
     }
     connect_gpus(sgd::compare_plans(comm_, gradients_, options_, extension.options_hash,
                                     device_ != nullptr, refusal));
+    choose_tensors_to_sum_in_place();
     bool const threaded = comm_.transport().threading() == Threading::any;
     if (comm_.size() > 1 && (plans_.size() > 1 || !search_.done()) && threaded)
         thread_ = std::thread([this] { reduce_in_background(); });
@@ -98,8 +99,9 @@ void GradientBuckets::State::ready(std::size_t tensor) {
     } else {
         if (options_.check_finite && !sgd::all_finite(elements.data, elements.type, elements.count))
             note_not_finite(tensor);
-        sgd::convert(place.stored, stored, elements.data, elements.type, elements.count,
-                     scale_before(stored));
+        if (!sums_in_place_[tensor] || !lies_apart_[tensor])
+            sgd::convert(place.stored, stored, elements.data, elements.type, elements.count,
+                         scale_before(stored));
     }
     // The thread reads the bucket after it has seen that nothing is pending.
     bool const last = pending_[place.bucket].fetch_sub(1, std::memory_order_acq_rel) == 1;
@@ -179,7 +181,8 @@ void GradientBuckets::State::reduce_next(bool contributes) {
         begin(std::nullopt);
     }
     std::uint64_t const start = detail::OperationLog::now();
-    naming_bucket(bucket, [&] { reductions_[bucket].reduce(contributes); });
+    naming_bucket(
+        bucket, [&] { reductions_[bucket].reduce(contributes, in_tensors(bucket, contributes)); });
     BucketPlan const& plan = plans_[bucket];
     if (options_.clip_norm > 0 && !sums_on_device()) {
         auto const sums = reductions_[bucket].sums();
@@ -188,7 +191,7 @@ void GradientBuckets::State::reduce_next(bool contributes) {
                 ? sgd::sum_of_squares(sums.data(), DataType::Kind::f32, sums.size())
                 : sgd::sum_of_squares(reductions_[bucket].elements(), plan.type, plan.count);
     } else if (shard_update_ == nullptr && options_.clip_norm == 0) {
-        deliver(bucket, scale_after(plan.type));
+        deliver(bucket, scale_after(plan.type), contributes);
     }
     if (comm_.state().timeline() != nullptr)
         record("gradient buckets", bucket_title(bucket), start);
@@ -207,7 +210,22 @@ void GradientBuckets::State::reduce_rest(bool contributes) {
     while (next_ < plans_.size()) reduce_next(contributes);
 }
 
-void GradientBuckets::State::deliver(std::size_t bucket, double scale) {
+std::vector<sgd::BucketReduction::InTensor> GradientBuckets::State::in_tensors(
+    std::size_t bucket, bool contributes) const {
+    std::vector<sgd::BucketReduction::InTensor> all;
+    for (BucketPlan::Part const& part : plans_[bucket].parts) {
+        if (!sums_in_place_[part.tensor]) continue;
+        bool const here = sums_in_tensor(part.tensor, contributes);
+        all.push_back(
+            {.offset = part.offset,
+             .count = part.count,
+             .elements = here ? gradients_[part.tensor].elements.data : places_[part.tensor].stored,
+             .scale = here ? scale_after(plans_[bucket].type) : 1.0});
+    }
+    return all;
+}
+
+void GradientBuckets::State::deliver(std::size_t bucket, double scale, bool contributes) {
     BucketPlan const& plan = plans_[bucket];
     void const* const sums = reductions_[bucket].elements();
     if (device_update_ != nullptr) return on_device([&] { device_->send(bucket, sums); });
@@ -217,6 +235,7 @@ void GradientBuckets::State::deliver(std::size_t bucket, double scale) {
         return sgd::convert(all, plan.type, all, plan.type, plan.count, scale);
     }
     for (BucketPlan::Part const& part : plan.parts) {
+        if (sums_in_tensor(part.tensor, contributes)) continue;
         Buffer const& elements = gradients_[part.tensor].elements;
         sgd::convert(elements.data, elements.type, places_[part.tensor].stored, plan.type,
                      elements.count, scale);

@@ -124,7 +124,18 @@ private:
     void reduce_rest(bool contributes);
     void end(std::optional<std::size_t> missing);
     sgd::Notice notice_of_step(sgd::Notice::Kind kind, std::optional<std::size_t> missing) const;
-    void deliver(std::size_t bucket, double scale);
+    void choose_tensors_to_sum_in_place();
+    /// The parts of a bucket that are summed in place by all ranks: this one's in tensors that are ready if it
+    /// `contributes`, else in the bucket.
+    std::vector<sgd::BucketReduction::InTensor> in_tensors(std::size_t bucket,
+                                                           bool contributes) const;
+    /// Whether this rank sums a tensor where it lies.
+    bool sums_in_tensor(std::size_t tensor, bool contributes) const {
+        return sums_in_place_[tensor] && lies_apart_[tensor] && contributes &&
+               places_[tensor].ready.load(std::memory_order_acquire);
+    }
+    /// `contributes`: tensors that are summed in place have their results.
+    void deliver(std::size_t bucket, double scale, bool contributes = true);
     GradientStep deliver_clipped();
     void update_parameters(double factor);
     void update_on_device(double factor);
@@ -173,7 +184,9 @@ private:
     /// Of tensors that cannot lie in a bucket, by their index.
     std::map<std::size_t, std::shared_ptr<std::vector<double>>> own_memory_;
     std::deque<Place> places_;
-    std::vector<bool> in_bucket_only_;              ///< by bucket: all tensors lie in it
+    std::vector<bool> in_bucket_only_;  ///< by bucket: all tensors lie in it
+    std::vector<bool> sums_in_place_;  ///< by tensor: long ones need no copy; the same on all ranks
+    std::vector<bool> lies_apart_;     ///< by tensor: no other one has its memory, on this rank
     std::deque<std::atomic<std::size_t>> pending_;  ///< by bucket: tensors that are not ready
     /// The same, counted before the bucket is loaded from the GPU; pending_ ends after that.
     std::deque<std::atomic<std::size_t>> unloaded_;

@@ -81,6 +81,76 @@ TEST_P(GradientBucketsOn, ReducesTensorsThatLieInBucketsWithoutCopies) {
     });
 }
 
+/// Tensors of which some are long enough to be summed where they lie, and one that is registered twice.
+struct LongTensors {
+    std::vector<float> a, small, b, twice;
+    std::vector<double> c;
+    std::vector<bfloat16> halves;
+
+    explicit LongTensors(int rank)
+        : a(70'001), small(300), b(300'000), twice(80'000), c(40'000), halves(150'000) {
+        auto const value = [&](std::size_t i) {
+            return 0.1F * static_cast<float>((i * 7 + 13) % 101) + static_cast<float>(rank) / 3;
+        };
+        for (auto* const tensor : {&a, &small, &b, &twice})
+            for (std::size_t i = 0; i < tensor->size(); ++i) (*tensor)[i] = value(i);
+        for (std::size_t i = 0; i < c.size(); ++i) c[i] = value(i) / 7.0;
+        for (std::size_t i = 0; i < halves.size(); ++i) halves[i] = bfloat16(value(i));
+    }
+    std::vector<Gradient> registered() {
+        return {{"a", a},         {"small", small}, {"b", b},          {"twice", twice},
+                {"again", twice}, {"c", c},         {"halves", halves}};
+    }
+    bool operator==(LongTensors const& other) const {
+        auto const same = [](auto const& one, auto const& two) {
+            return std::memcmp(one.data(), two.data(), one.size() * sizeof one[0]) == 0;
+        };
+        return same(a, other.a) && same(small, other.small) && same(b, other.b) &&
+               same(twice, other.twice) && same(c, other.c) && same(halves, other.halves);
+    }
+};
+
+/// All tensors of a type in one bucket, so that one that is registered twice is in no other.
+GradientOptions one_bucket(ReduceOp const& op) {
+    return {.bucket_bytes = 64 << 20, .first_bucket_bytes = 64 << 20, .op = op};
+}
+
+// Clipping needs the sums in buckets: with a limit that no norm reaches, the same bits come of copies.
+TEST_P(GradientBucketsOn, SumsLongTensorsWhereTheyLieWithTheSameBits) {
+    for (ReduceOp const& op : {average, sum})
+        on_ranks(ranks(), [&](Communicator& comm) {
+            LongTensors in_place(comm.rank()), copied(comm.rank());
+            GradientBuckets first(comm, in_place.registered(), one_bucket(op));
+            GradientOptions copies = one_bucket(op);
+            copies.clip_norm = 1e30;
+            GradientBuckets second(comm, copied.registered(), copies);
+            for (int step = 0; step < 3; ++step) {
+                ready_from_threads(first, static_cast<unsigned>(comm.rank() + 10 * step));
+                first.finish();
+                ready_from_threads(second, static_cast<unsigned>(comm.rank() + 10 * step));
+                second.finish();
+                ASSERT_TRUE(in_place == copied) << "step " << step;
+            }
+        });
+}
+
+// Rank 0 makes a step that the others have no data for.
+TEST_P(GradientBucketsOn, SumsLongTensorsOfSomeRanks) {
+    on_ranks(ranks(), [&](Communicator& comm) {
+        LongTensors mine(comm.rank());
+        LongTensors const before(comm.rank());
+        GradientBuckets buckets(comm, mine.registered(), one_bucket(sum));
+        if (comm.rank() == 0) {
+            ready_from_threads(buckets, 3);
+            EXPECT_EQ(buckets.finish().active_ranks, 1);
+            EXPECT_TRUE(mine == before) << "the others have zeros";
+        }
+        EXPECT_EQ(buckets.join(), 0);
+        LongTensors const first(0);
+        EXPECT_TRUE(mine == first) << "ranks that have joined get the results, too";
+    });
+}
+
 TEST_P(GradientBucketsOn, TakesAllTypesTogether) {
     on_ranks(ranks(), [&](Communicator& comm) {
         for (auto const wire : {WireFormat::native, WireFormat::bf16, WireFormat::f16,
