@@ -66,6 +66,10 @@ void TreeRouter::connect() {
 
 void TreeRouter::dial_root() {
     auto patience = dial_until_ - wire::Clock::now();
+    // What happened before says more than that nobody answers at once.
+    constexpr auto least_patience = std::chrono::milliseconds(50);
+    if (!dialled_before_.empty() && patience < least_patience)
+        return callbacks_.root_lost(dialled_before_);
     bool const again = config_.roots.size() > 1 || config_.by_itself;
     // A connection may hang, and another one not.
     if (again) patience = std::min<wire::Clock::duration>(patience, std::chrono::seconds(2));
@@ -85,6 +89,7 @@ void TreeRouter::dial_again(std::string const& why, bool unreachable) {
     auto const now = wire::Clock::now();
     auto const wait = pause_.next(unreachable);
     if (now + wait >= dial_until_) return callbacks_.root_lost(why);
+    dialled_before_ = why;
     if (config_.by_itself && now >= tell_at_) {
         tell_at_ = now + next_word_after;
         callbacks_.waiting(why);

@@ -123,6 +123,7 @@ private:
     std::unique_ptr<RootDial> root_dial_;
     wire::Loop::Handle dialling_, placing_;
     wire::Clock::time_point dial_until_{}, tell_at_{};
+    std::string dialled_before_;  // why the last attempt to reach the root failed
     RedialPause pause_;
     int dials_ = 0;  ///< connections to roots that were tried
     bool was_attached_ = false, farewell_ = false, refused_ = false;
