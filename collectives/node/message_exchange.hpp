@@ -47,6 +47,13 @@ public:
     }
 
 private:
+    /// The piece of a message that passes in a round; empty if the message is shorter.
+    template <class Byte>
+    std::span<Byte> in_round(std::span<Byte> message, std::size_t round) const {
+        return message.subspan(std::min(round * piece_, message.size()),
+                               bytes_in_round(message.size(), piece_, round));
+    }
+
     /// Waits until the other rank, which lends, has read so many rounds.
     void await_reader(std::size_t rounds) {
         room_.await_stage(call_.waiter, other_, Stage::consumed, rounds);
@@ -56,15 +63,16 @@ private:
         // This rank writes to a slot in every fourth round, and the other one in between, if it does.
         constexpr std::size_t turn = 2 * Room::exchange_slots;
         if (borrows_ && round >= turn) await_reader(round - turn + 1);
-        store_bytes(stores_.slots_bypass, room_.exchange_slot(call_.rank(), round),
-                    sent_.data() + round * piece_, bytes_in_round(sent_.size(), piece_, round));
+        auto const piece = in_round(sent_, round);
+        store_bytes(stores_.slots_bypass, room_.exchange_slot(call_.rank(), round), piece.data(),
+                    piece.size());
         room_.publish(Stage::contributed, round + 1);
     }
 
     void receive(std::size_t round) {
         call_.await_contributed(other_, round + 1);
-        copy(received_.data() + round * piece_,
-             {room_.exchange_slot(other_, round), bytes_in_round(received_.size(), piece_, round)});
+        auto const piece = in_round(received_, round);
+        copy(piece.data(), {room_.exchange_slot(other_, round), piece.size()});
         if (lends_) room_.publish(Stage::consumed, round + 1);
     }
 
