@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "src/base/scope_exit.hpp"
 #include "src/base/text.hpp"
 #include "tests/manager/support/counter.hpp"
 #include "tests/support/leak_check.hpp"
@@ -70,15 +71,16 @@ int hold_until_killed(Object<Counter> const& counter, std::string const& file) {
 
 // Its calls do not keep others waiting, and what it held is released.
 TEST_F(ManagerDeath, OfACallerLeavesNothingBehind) {
+    auto const file = std::filesystem::temp_directory_path() / text("sinew-held-", ::getpid());
+    // After the manager, which writes it when its object ends.
+    ScopeExit const removed([&] { std::filesystem::remove(file); });
     Manager manager;
     auto counter = manager.create<Counter>();
-    auto const file = std::filesystem::temp_directory_path() / text("sinew-held-", ::getpid());
     Process process(task<hold_until_killed>, counter, file.string());
     process.start();
     process.join();
     EXPECT_EQ(process.exitcode(), -SIGKILL);
     EXPECT_LT(counter.async<&Counter::value>().get(30s), 50);
-    std::filesystem::remove(file);
 }
 
 TEST_F(ManagerDeath, AStoppedOneIsWaitedForAsLongAsWanted) {
