@@ -34,15 +34,16 @@ public:
 /// The memory through which the ranks of one communicator on one node run their collectives.
 ///
 /// All ranks begin the same operations in the same order, so each counts them alike: the number of
-/// the current operation is the value that they publish and wait for. Every word has one writer and
-/// only grows, hence nothing is ever reset, and no operation needs a barrier at its end. Per rank
+/// the current operation is the value that they publish and wait for. Every word has one writer at a
+/// time and only grows, hence nothing is ever reset, and no operation needs a barrier at its end. Per rank
 /// there are
 ///
 /// - lines: a number and up to 56 bytes in one cache line, for short messages and arrivals;
 /// - short slots, for messages of a few KiB;
 /// - a ring of bytes, of which an operation with long messages reserves slots; they pass through them
 ///   in rounds, which are counted. The ring is larger than a second-level cache: a line that comes
-///   round again has left the caches of its readers, and to write it disturbs none of them.
+///   round again has left the caches of its readers, and to write it disturbs none of them;
+/// - exchange slots, if there are two ranks, whose lines and short slots change hands, too (side_of).
 ///
 /// A line or slot is written again only when all ranks have finished the operation that used it
 /// before. A rank learns this from every operation in which all wait for all, and otherwise reads
@@ -319,7 +320,7 @@ private:
     struct alignas(128) Counter {
         std::atomic<std::uint64_t> value{0};
     };
-    /// What one rank writes and all read.
+    /// What one rank writes and all read; the lines of two ranks are written by both in turn.
     struct alignas(4096) Control {
         std::array<Line, lines> ring;
         alignas(128) std::array<Cell, cell_count> cells;

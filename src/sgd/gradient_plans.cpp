@@ -189,15 +189,20 @@ std::vector<bool> those_apart(std::vector<Gradient> const& gradients) {
 /// where the bits do not depend on what is reduced together. Its part of the bucket then stays untouched.
 void GradientBuckets::State::choose_tensors_to_sum_in_place() {
     constexpr std::size_t least_bytes = std::size_t{256} << 10;
-    bool const possible = !device_ && shard_update_ == nullptr && comm_.size() > 1 &&
+    bool const possible = !device_ && shard_update_ == nullptr &&
                           options_.wire == WireFormat::native && options_.powersgd_rank == 0 &&
                           options_.clip_norm == 0 && options_.algorithm.empty() &&
                           comm_.state().reduces_in_memory();
     sums_in_place_.assign(gradients_.size(), false);
     lies_apart_ = those_apart(gradients_);
-    for (std::size_t i = 0; possible && i < gradients_.size(); ++i) {
+    if (comm_.size() == 1) return;
+    // Ranks may have their tensors in different kinds of memory.
+    bool const agreed =
+        comm_.allreduce_value(possible ? 1 : 0, min, {.timeout = options_.timeout}) == 1;
+    for (std::size_t i = 0; agreed && i < gradients_.size(); ++i) {
         Gradient const& gradient = gradients_[i];
-        sums_in_place_[i] = !gradient.allocated && gradient.elements.bytes() >= least_bytes &&
+        if (gradient.allocated) lies_apart_[i] = false;  // it is in the bucket, or converted
+        sums_in_place_[i] = gradient.elements.bytes() >= least_bytes &&
                             gradient.elements.type == stored_type(i) &&
                             scale_before(stored_type(i)) == 1;
     }

@@ -186,7 +186,8 @@ private:
     std::deque<Place> places_;
     std::vector<bool> in_bucket_only_;  ///< by bucket: all tensors lie in it
     std::vector<bool> sums_in_place_;  ///< by tensor: long ones need no copy; the same on all ranks
-    std::vector<bool> lies_apart_;     ///< by tensor: no other one has its memory, on this rank
+    std::vector<bool>
+        lies_apart_;  ///< by tensor: in memory that no other has, nor the bucket, on this rank
     std::deque<std::atomic<std::size_t>> pending_;  ///< by bucket: tensors that are not ready
     /// The same, counted before the bucket is loaded from the GPU; pending_ ends after that.
     std::deque<std::atomic<std::size_t>> unloaded_;

@@ -134,6 +134,30 @@ TEST_P(GradientBucketsOn, SumsLongTensorsWhereTheyLieWithTheSameBits) {
         });
 }
 
+// Rank 0's tensor lies in its bucket, the others' in memory of their own.
+TEST_P(GradientBucketsOn, SumsLongTensorsThatLieInTheBucketOnOneRank) {
+    on_ranks(ranks(), [&](Communicator& comm) {
+        std::vector<float> own(200'000), small(10, 1.0F);
+        std::vector<Gradient> gradients;
+        if (comm.rank() == 0)
+            gradients.push_back(Gradient::allocate("long", own.size(), DataType::Kind::f32));
+        else gradients.emplace_back("long", own);
+        gradients.emplace_back("small", small);
+        GradientBuckets buckets(comm, gradients, {.op = sum});
+        std::span<float> const values =
+            comm.rank() == 0 ? buckets.view<float>(0) : std::span<float>(own);
+        for (int step = 0; step < 2; ++step) {
+            std::ranges::fill(values, 2.0F);
+            buckets.ready(0);
+            buckets.ready(1);
+            buckets.finish();
+            auto const expected = 2.0F * static_cast<float>(comm.size());
+            ASSERT_EQ(std::ranges::count(values, expected),
+                      static_cast<std::ptrdiff_t>(values.size()));
+        }
+    });
+}
+
 // Rank 0 makes a step that the others have no data for.
 TEST_P(GradientBucketsOn, SumsLongTensorsOfSomeRanks) {
     on_ranks(ranks(), [&](Communicator& comm) {

@@ -354,11 +354,15 @@ bool CommunicatorState::reduce_scatter_at_once(Collective collective, ConstBuffe
     // Without counts, all blocks are equal.
     bool const equal = collective == Collective::reduce_scatter_block;
     if (!equal && counts.size() != static_cast<std::size_t>(ranks)) return false;
-    auto const block = [&](int r) {
-        return (equal ? out.count : counts[static_cast<std::size_t>(r)]) * in.type.size();
+    auto const count = [&](int r) {
+        return equal ? out.count : counts[static_cast<std::size_t>(r)];
     };
+    auto const block = [&](int r) { return count(r) * in.type.size(); };
     std::size_t before = 0, after = 0;
-    for (int r = 0; r < ranks; ++r) (r < rank ? before : after) += block(r);
+    for (int r = 0; r < ranks; ++r) {
+        if (count(r) > in.count) return false;  // the bytes below might wrap around
+        (r < rank ? before : after) += block(r);
+    }
     if (before + after != total || block(rank) != out.bytes()) return false;
 
     MemoryCall call(*this, reduction_record(collective, in, op));
