@@ -196,16 +196,20 @@ void GradientBuckets::State::choose_tensors_to_sum_in_place() {
     sums_in_place_.assign(gradients_.size(), false);
     lies_apart_ = those_apart(gradients_);
     if (comm_.size() == 1) return;
-    // Ranks may have their tensors in different kinds of memory.
-    bool const agreed =
-        comm_.allreduce_value(possible ? 1 : 0, min, {.timeout = options_.timeout}) == 1;
-    for (std::size_t i = 0; agreed && i < gradients_.size(); ++i) {
+    // Ranks may have a tensor in different kinds of memory: it is summed in place if one rank gains by that and
+    // none forbids it.
+    enum Wish : std::uint8_t { indifferent, in_place, in_bucket };
+    std::vector<std::uint8_t> wishes(gradients_.size(), in_bucket);
+    for (std::size_t i = 0; possible && i < gradients_.size(); ++i) {
         Gradient const& gradient = gradients_[i];
         if (gradient.allocated) lies_apart_[i] = false;  // it is in the bucket, or converted
-        sums_in_place_[i] = gradient.elements.bytes() >= least_bytes &&
-                            gradient.elements.type == stored_type(i) &&
-                            scale_before(stored_type(i)) == 1;
+        bool const suits = gradient.elements.bytes() >= least_bytes &&
+                           gradient.elements.type == stored_type(i) &&
+                           scale_before(stored_type(i)) == 1;
+        if (suits) wishes[i] = gradient.allocated ? indifferent : in_place;
     }
+    comm_.allreduce(wishes, max, {.timeout = options_.timeout});
+    for (std::size_t i = 0; i < wishes.size(); ++i) sums_in_place_[i] = wishes[i] == in_place;
 }
 
 Gradient const& GradientBuckets::State::known(char const* call, std::size_t tensor) const {
