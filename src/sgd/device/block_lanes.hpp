@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one lane of a warp does to blocks of fp8 or int8, of which each lane has four elements. What encodes
-// takes an item of one or more blocks at a time: between its `load` and `store` the warp finds the largest
-// magnitude and the scale of each block. Rows and arithmetic are those of src/sgd/coding/block_coding.hpp.
+// What one lane of a warp does to blocks of fp8 or int8. A class that encodes has an item of one or more
+// blocks at a time, each in `block_lanes` neighbouring lanes: between its `load` and `store` these find the
+// largest magnitude of their block. Rows and arithmetic are those of src/sgd/coding/block_coding.hpp.
 #pragma once
 
 #include <bit>
@@ -88,12 +88,15 @@ SINEW_HOST_DEVICE inline FourValues decoded(Fp8, FourCodes from) {
 SINEW_HOST_DEVICE inline FourValues decoded(Int8, FourCodes from) {
     FourValues made;
 #ifdef __CUDA_ARCH__
-    // The last bits of 2^23 + 128 + the code, of which 2^23 + 128 is subtracted.
+    // The last bits of the f16 numbers 1024 + 128 + the code, of which 1152 is subtracted.
     std::uint32_t const word = from.word ^ 0x80808080u;
     SINEW_UNROLL
-    for (unsigned i = 0; i < 4; ++i)
-        made.values[i] =
-            std::bit_cast<float>(__byte_perm(word, 0x4b000000u, 0x7440u + i)) - 8388736.0f;
+    for (unsigned i = 0; i < 4; i += 2)
+        asm("{\n.reg .b32 both;\n.reg .b16 low, high;\n"
+            "sub.rn.f16x2 both, %2, %3;\nmov.b32 {low, high}, both;\n"
+            "cvt.f32.f16 %0, low;\ncvt.f32.f16 %1, high;\n}"
+            : "=f"(made.values[i]), "=f"(made.values[i + 1])
+            : "r"(__byte_perm(word, 0x64646464u, i == 0 ? 0x4140u : 0x4342u)), "r"(0x64806480u));
 #else
     SINEW_UNROLL
     for (unsigned i = 0; i < 4; ++i) made.values[i] = Int8::decode(from[i]);
@@ -117,9 +120,20 @@ SINEW_HOST_DEVICE inline FourCodes encoded(Fp8, FourValues from) {
 #endif
 }
 
+/// Requires: the values round to codes, as those of a block do that were multiplied by its inverse.
 SINEW_HOST_DEVICE inline FourCodes encoded(Int8, FourValues from) {
+#ifdef __CUDA_ARCH__
+    // The last byte of 1.5 x 2^23 + the value.
+    std::uint32_t bits[4];
+    SINEW_UNROLL
+    for (unsigned i = 0; i < 4; ++i)
+        bits[i] = std::bit_cast<std::uint32_t>(from.values[i] + 12582912.0f);
+    return {__byte_perm(__byte_perm(bits[0], bits[1], 0x0040u),
+                        __byte_perm(bits[2], bits[3], 0x0040u), 0x5410u)};
+#else
     return FourCodes::of(Int8::encode(from.values[0]), Int8::encode(from.values[1]),
                          Int8::encode(from.values[2]), Int8::encode(from.values[3]));
+#endif
 }
 
 /// The scale of a block, and what elements are multiplied by before they are encoded.
@@ -134,14 +148,13 @@ struct BlockScale {
     }
 };
 
-/// A lane's elements of one block.
-struct BlockLane {
-    static constexpr unsigned elements = block_elements / warp_lanes;
-    static_assert(elements == 4);
+/// Four neighbouring elements of a block.
+struct BlockFour {
+    static constexpr unsigned elements = 4;
 
     FourValues value = {};
 
-    /// The largest magnitude of this lane, as bits.
+    /// The largest magnitude, as bits.
     SINEW_HOST_DEVICE std::uint32_t largest() const {
         std::uint32_t most = 0;
         SINEW_UNROLL
@@ -157,32 +170,17 @@ struct BlockLane {
         SINEW_UNROLL
         for (unsigned i = 0; i < elements; ++i) value.values[i] = value.values[i] + other.values[i];
     }
-
-    /// What a lane reads of a block of a row.
-    struct Part {
-        float scale;
-        FourCodes codes;
-    };
-    /// `row` is the row's first byte.
-    SINEW_HOST_DEVICE static Part read(std::uint8_t const* row, std::uint64_t blocks,
-                                       std::uint64_t block, std::uint32_t lane) {
-        return {load<float>(row + block * sizeof(float)),
-                load<FourCodes>(row + blocks * sizeof(float) + block * block_elements +
-                                lane * elements)};
-    }
     template <class Code>
-    SINEW_HOST_DEVICE void add(Part part) {
-        FourValues const other = decoded(Code{}, part.codes);
+    SINEW_HOST_DEVICE void add(FourCodes codes, float scale) {
+        FourValues const other = decoded(Code{}, codes);
         SINEW_UNROLL
         for (unsigned i = 0; i < elements; ++i)
-            value.values[i] = value.values[i] + other.values[i] * part.scale;
+            value.values[i] = value.values[i] + other.values[i] * scale;
     }
 
-    /// Encodes into a block of a row; `residual` (this lane's, or null) becomes what is lost.
+    /// The codes; `residual` (of these four, or null) becomes what is lost.
     template <class Code>
-    SINEW_HOST_DEVICE void encode(void* row, std::uint64_t blocks, std::uint64_t block,
-                                  std::uint32_t lane, float* residual, BlockScale of_block) const {
-        auto* const bytes = static_cast<std::uint8_t*>(row);
+    SINEW_HOST_DEVICE FourCodes encode(float* residual, BlockScale of_block) const {
         auto const [scale, inverse] = of_block;
         bool const ordinary = scale == scale;  // else a block with NaN or infinity
         FourCodes made = {};
@@ -199,99 +197,164 @@ struct BlockLane {
                     lost.values[i] = value.values[i] - kept.values[i] * scale;
             }
         }
-        if (lane == 0) store(bytes + block * sizeof(float), scale);
-        store(bytes + blocks * sizeof(float) + block * block_elements + lane * elements, made);
         if (residual != nullptr) store(residual, lost);
+        return made;
     }
 };
 
+/// Where the scale and the codes of a block are in a row, of which `row` is the first byte.
+SINEW_HOST_DEVICE constexpr std::uint64_t scale_offset(std::uint64_t block) {
+    return block * sizeof(float);
+}
+SINEW_HOST_DEVICE constexpr std::uint64_t codes_offset(std::uint64_t blocks, std::uint64_t block) {
+    return blocks * sizeof(float) + block * block_elements;
+}
+
 /// Quantisation of block `item` of all rows, in two halves.
 struct QuantiseLane {
-    static constexpr std::uint32_t blocks = 1;
-    BlockLane own[blocks];
+    static constexpr std::uint32_t block_lanes = warp_lanes;
+    static_assert(block_lanes * BlockFour::elements == block_elements);
+    BlockFour own;
 
     SINEW_HOST_DEVICE static std::uint64_t items(Quantisation const& call) {
         return call.row_count * call.blocks;
     }
     SINEW_HOST_DEVICE void load(Quantisation const& call, std::uint64_t item, std::uint32_t lane) {
-        std::uint64_t const first = item * block_elements + lane * BlockLane::elements;
-        own[0].value = sgd::load<FourValues>(call.in + first);
-        if (call.residual != nullptr) own[0].add(call.residual + first);
+        std::uint64_t const first = item * block_elements + lane * BlockFour::elements;
+        own.value = sgd::load<FourValues>(call.in + first);
+        if (call.residual != nullptr) own.add(call.residual + first);
     }
-    SINEW_HOST_DEVICE void store(Quantisation const& call, std::uint64_t item, std::uint32_t,
-                                 std::uint32_t lane, BlockScale scale) const {
-        std::uint64_t const first = item * block_elements + lane * BlockLane::elements;
+    SINEW_HOST_DEVICE std::uint32_t largest() const { return own.largest(); }
+    SINEW_HOST_DEVICE void store(Quantisation const& call, std::uint64_t item, std::uint32_t lane,
+                                 BlockScale scale) const {
+        std::uint64_t const first = item * block_elements + lane * BlockFour::elements;
         float* const residual = call.residual != nullptr ? call.residual + first : nullptr;
         std::uint64_t const row = item / call.blocks, block = item % call.blocks;
         auto* const to = static_cast<std::uint8_t*>(call.rows) + row * block_row_bytes(call.blocks);
-        if (call.format == BlockFormat::fp8)
-            own[0].encode<Fp8>(to, call.blocks, block, lane, residual, scale);
-        else own[0].encode<Int8>(to, call.blocks, block, lane, residual, scale);
+        if (lane == 0) sgd::store(to + scale_offset(block), scale.scale);
+        sgd::store(to + codes_offset(call.blocks, block) + lane * sizeof(FourCodes),
+                   call.format == BlockFormat::fp8 ? own.encode<Fp8>(residual, scale)
+                                                   : own.encode<Int8>(residual, scale));
     }
 };
 
-/// The sums of four neighbouring blocks of all rows, in two halves: so that addresses and scales are found
-/// for many elements.
+struct alignas(16) SixteenCodes {
+    FourCodes fours[4];
+};
+
+/// The sums of four neighbouring blocks of all rows, in two halves. A lane has 16 elements of one block,
+/// which it reads of a row by one access of 16 bytes if all rows are aligned for that.
 struct RowSumLane {
-    static constexpr std::uint32_t blocks = 4;
-    BlockLane own[blocks];
+    static constexpr std::uint32_t block_lanes = 8, blocks = warp_lanes / block_lanes, fours = 4;
+    static_assert(block_lanes * fours * BlockFour::elements == block_elements);
+    BlockFour own[fours];
 
     SINEW_HOST_DEVICE static std::uint64_t items(RowSum const& call) {
         return (call.blocks + blocks - 1) / blocks;
     }
     SINEW_HOST_DEVICE void load(RowSum const& call, std::uint64_t item, std::uint32_t lane) {
-        if (call.format == BlockFormat::fp8) add_rows<Fp8>(call, item * blocks, lane);
-        else add_rows<Int8>(call, item * blocks, lane);
-        for (std::uint32_t k = 0; call.residual != nullptr && k < blocks; ++k)
-            if (item * blocks + k < call.blocks)
-                own[k].add(call.residual + (item * blocks + k) * block_elements +
-                           lane * BlockLane::elements);
+        std::uint64_t const block = block_of(item, lane);
+        if (block >= call.blocks) return;
+        if (call.format == BlockFormat::fp8) add_rows<Fp8>(call, block, lane);
+        else add_rows<Int8>(call, block, lane);
+        if (call.residual == nullptr) return;
+        SINEW_UNROLL
+        for (std::uint32_t k = 0; k < fours; ++k)
+            own[k].add(call.residual + first(block, lane) + k * BlockFour::elements);
     }
+    SINEW_HOST_DEVICE std::uint32_t largest() const {
+        std::uint32_t most = 0;
+        SINEW_UNROLL
+        for (std::uint32_t k = 0; k < fours; ++k) {
+            std::uint32_t const of_four = own[k].largest();
+            most = of_four > most ? of_four : most;
+        }
+        return most;
+    }
+    SINEW_HOST_DEVICE void store(RowSum const& call, std::uint64_t item, std::uint32_t lane,
+                                 BlockScale scale) const {
+        std::uint64_t const block = block_of(item, lane);
+        if (block >= call.blocks) return;
+        SixteenCodes made;
+        SINEW_UNROLL
+        for (std::uint32_t k = 0; k < fours; ++k) {
+            float* const residual = call.residual != nullptr ? call.residual + first(block, lane) +
+                                                                   k * BlockFour::elements
+                                                             : nullptr;
+            made.fours[k] = call.format == BlockFormat::fp8 ? own[k].encode<Fp8>(residual, scale)
+                                                            : own[k].encode<Int8>(residual, scale);
+        }
+        auto* const row = static_cast<std::uint8_t*>(call.result);
+        if (lane % block_lanes == 0) sgd::store(row + scale_offset(block), scale.scale);
+        std::uint8_t* const to = row + codes_at(call, block, lane);
+        if (is_aligned(to, sizeof made)) return sgd::store(to, made);
+        SINEW_UNROLL
+        for (std::uint32_t k = 0; k < fours; ++k)
+            sgd::store(to + k * sizeof(FourCodes), made.fours[k]);
+    }
+
+private:
+    SINEW_HOST_DEVICE static std::uint64_t block_of(std::uint64_t item, std::uint32_t lane) {
+        return item * blocks + lane / block_lanes;
+    }
+    /// The first element of a lane.
+    SINEW_HOST_DEVICE static std::uint64_t first(std::uint64_t block, std::uint32_t lane) {
+        return block * block_elements + lane % block_lanes * (fours * BlockFour::elements);
+    }
+    /// Where its codes begin in a row.
+    SINEW_HOST_DEVICE static std::uint64_t codes_at(RowSum const& call, std::uint64_t block,
+                                                    std::uint32_t lane) {
+        return codes_offset(call.blocks, block) + lane % block_lanes * sizeof(SixteenCodes);
+    }
+
     template <class Code>
     SINEW_HOST_DEVICE void add_rows(RowSum const& call, std::uint64_t block, std::uint32_t lane) {
-        if (block + blocks <= call.blocks) add_rows_of<Code, true>(call, block, lane);
-        else add_rows_of<Code, false>(call, block, lane);
+        auto const* const rows = static_cast<std::uint8_t const*>(call.rows);
+        // The distance of rows and the place of the codes have the alignment of 4 x blocks.
+        if (is_aligned(rows, sizeof(SixteenCodes)) && call.blocks % 4 == 0)
+            add_rows_of<Code, true>(call, rows, block, lane);
+        else add_rows_of<Code, false>(call, rows, block, lane);
     }
-    /// `all`: whether all blocks of the item exist.
-    template <class Code, bool all>
-    SINEW_HOST_DEVICE void add_rows_of(RowSum const& call, std::uint64_t block,
-                                       std::uint32_t lane) {
-        auto const* row = static_cast<std::uint8_t const*>(call.rows);
+    template <class Code, bool aligned>
+    SINEW_HOST_DEVICE void add_rows_of(RowSum const& call, std::uint8_t const* row,
+                                       std::uint64_t block, std::uint32_t lane) {
         std::uint64_t left = call.row_count;
-        for (; left >= 4; left -= 4) add_some<Code, 4, all>(call, row, block, lane);
-        if ((left & 2) != 0) add_some<Code, 2, all>(call, row, block, lane);
-        if ((left & 1) != 0) add_some<Code, 1, all>(call, row, block, lane);
+        for (; left >= 8; left -= 8) add_some<Code, aligned, 8>(call, row, block, lane);
+        if ((left & 4) != 0) add_some<Code, aligned, 4>(call, row, block, lane);
+        if ((left & 2) != 0) add_some<Code, aligned, 2>(call, row, block, lane);
+        if ((left & 1) != 0) add_some<Code, aligned, 1>(call, row, block, lane);
     }
-    /// Adds the blocks from `block` on of `count` rows, which are all read before the first is decoded, and
-    /// moves `row` behind them.
-    template <class Code, std::uint32_t count, bool all>
+    /// Adds this lane's part of `count` rows, which are all read before the first is decoded, and moves
+    /// `row` behind them.
+    template <class Code, bool aligned, std::uint32_t count>
     SINEW_HOST_DEVICE void add_some(RowSum const& call, std::uint8_t const*& row,
                                     std::uint64_t block, std::uint32_t lane) {
-        BlockLane::Part parts[count][blocks] = {};
+        SixteenCodes codes[count];
+        float scales[count];
         SINEW_UNROLL
         for (std::uint32_t r = 0; r < count; ++r) {
-            SINEW_UNROLL
-            for (std::uint32_t k = 0; k < blocks; ++k)
-                if (all || block + k < call.blocks)
-                    parts[r][k] = BlockLane::read(row, call.blocks, block + k, lane);
+            codes[r] = read<aligned>(row + codes_at(call, block, lane));
+            scales[r] = sgd::load<float>(row + scale_offset(block));
             row += block_row_bytes(call.blocks);
         }
         SINEW_UNROLL
         for (std::uint32_t r = 0; r < count; ++r) {
             SINEW_UNROLL
-            for (std::uint32_t k = 0; k < blocks; ++k) own[k].template add<Code>(parts[r][k]);
+            for (std::uint32_t k = 0; k < fours; ++k)
+                own[k].template add<Code>(codes[r].fours[k], scales[r]);
         }
     }
-    SINEW_HOST_DEVICE void store(RowSum const& call, std::uint64_t item, std::uint32_t k,
-                                 std::uint32_t lane, BlockScale scale) const {
-        std::uint64_t const block = item * blocks + k;
-        if (block >= call.blocks) return;
-        float* const residual = call.residual != nullptr ? call.residual + block * block_elements +
-                                                               lane * BlockLane::elements
-                                                         : nullptr;
-        if (call.format == BlockFormat::fp8)
-            own[k].encode<Fp8>(call.result, call.blocks, block, lane, residual, scale);
-        else own[k].encode<Int8>(call.result, call.blocks, block, lane, residual, scale);
+    template <bool aligned>
+    SINEW_HOST_DEVICE static SixteenCodes read(std::uint8_t const* from) {
+        if constexpr (aligned) {
+            return sgd::load<SixteenCodes>(from);
+        } else {
+            SixteenCodes made;
+            SINEW_UNROLL
+            for (std::uint32_t k = 0; k < fours; ++k)
+                made.fours[k] = sgd::load<FourCodes>(from + k * sizeof(FourCodes));
+            return made;
+        }
     }
 };
 
@@ -318,23 +381,26 @@ SINEW_HOST_DEVICE void dequantise_blocks(Dequantisation const& call, LanePositio
     auto const* const rows = static_cast<std::uint8_t const*>(call.rows);
     BlockPlace const step(at.warps, call.blocks);
     BlockPlace place(at.warp, call.blocks);
-    float* out = call.out + std::uint64_t{at.warp} * block_elements + at.lane * BlockLane::elements;
+    float* out = call.out + std::uint64_t{at.warp} * block_elements + at.lane * BlockFour::elements;
     std::uint64_t const out_step = std::uint64_t{at.warps} * block_elements;
     for (std::uint64_t item = at.warp; item < items; item += std::uint64_t{at_once} * at.warps) {
-        BlockLane own[at_once];
-        BlockLane::Part parts[at_once] = {};
+        BlockFour own[at_once];
+        FourCodes codes[at_once] = {};
+        float scales[at_once] = {};
         SINEW_UNROLL
         for (std::uint32_t k = 0; k < at_once; ++k) {
             if (item + std::uint64_t{k} * at.warps >= items) continue;
-            parts[k] = BlockLane::read(rows + place.row * block_row_bytes(call.blocks), call.blocks,
-                                       place.block, at.lane);
+            std::uint8_t const* const row = rows + place.row * block_row_bytes(call.blocks);
+            codes[k] = load<FourCodes>(row + codes_offset(call.blocks, place.block) +
+                                       at.lane * sizeof(FourCodes));
+            scales[k] = load<float>(row + scale_offset(place.block));
             if (call.adds != 0) own[k].value = load<FourValues>(out + k * out_step);
             place.advance(step, call.blocks);
         }
         SINEW_UNROLL
         for (std::uint32_t k = 0; k < at_once; ++k) {
             if (item + std::uint64_t{k} * at.warps >= items) continue;
-            own[k].add<Code>(parts[k]);
+            own[k].template add<Code>(codes[k], scales[k]);
             store(out, own[k].value);
             out += out_step;
         }

@@ -9,26 +9,28 @@ namespace sinew::sgd {
 
 namespace {
 
+/// The largest value among each `lanes` neighbouring lanes, in all of them.
+template <unsigned lanes>
+__device__ std::uint32_t largest_of_lanes(std::uint32_t value) {
+    constexpr unsigned all_lanes = 0xffffffffu;
+    if constexpr (lanes == warp_lanes) {
+        return __reduce_max_sync(all_lanes, value);
+    } else {
+        SINEW_UNROLL
+        for (unsigned step = 1; step < lanes; step *= 2)
+            value = max(value, __shfl_xor_sync(all_lanes, value, step));
+        return value;
+    }
+}
+
 template <class Lane, class Call>
 __device__ void for_each_block(Call const& call) {
-    constexpr unsigned all_lanes = 0xffffffffu;
     LanePosition const at = this_lane();
     for (std::uint64_t item = at.warp; item < Lane::items(call); item += at.warps) {
         Lane lane;
         lane.load(call, item, at.lane);
-        // Each lane finds the scale of one block: a division takes as long as many elements.
-        std::uint32_t largest = 0;
-        SINEW_UNROLL
-        for (std::uint32_t k = 0; k < Lane::blocks; ++k) {
-            std::uint32_t const of_block = __reduce_max_sync(all_lanes, lane.own[k].largest());
-            if (k == at.lane % Lane::blocks) largest = of_block;
-        }
-        BlockScale const own = BlockScale::of(call.format, largest);
-        SINEW_UNROLL
-        for (std::uint32_t k = 0; k < Lane::blocks; ++k)
-            lane.store(
-                call, item, k, at.lane,
-                {__shfl_sync(all_lanes, own.scale, k), __shfl_sync(all_lanes, own.inverse, k)});
+        std::uint32_t const largest = largest_of_lanes<Lane::block_lanes>(lane.largest());
+        lane.store(call, item, at.lane, BlockScale::of(call.format, largest));
     }
 }
 

@@ -22,7 +22,7 @@ void run_lanes(LaneFunction<Call> lane_function, void const* arguments, unsigned
             lane_function(call, {warp, warps, lane});
 }
 
-/// Kernels whose warps find the largest magnitude of their lanes.
+/// Kernels whose lanes find the largest magnitude of their block.
 template <class Lane, class Call>
 void run_block_lanes(void const* arguments, unsigned blocks) {
     auto const& call = *static_cast<Call const*>(arguments);
@@ -30,15 +30,15 @@ void run_block_lanes(void const* arguments, unsigned blocks) {
     for (std::uint32_t warp = 0; warp < warps; ++warp)
         for (std::uint64_t item = warp; item < Lane::items(call); item += warps) {
             std::array<Lane, warp_lanes> lanes;
-            std::array<std::uint32_t, Lane::blocks> largest{};
+            std::array<std::uint32_t, warp_lanes / Lane::block_lanes> largest{};
             for (std::uint32_t lane = 0; lane < warp_lanes; ++lane) {
                 lanes[lane].load(call, item, lane);
-                for (std::uint32_t k = 0; k < Lane::blocks; ++k)
-                    largest[k] = std::max(largest[k], lanes[lane].own[k].largest());
+                auto& of_block = largest[lane / Lane::block_lanes];
+                of_block = std::max(of_block, lanes[lane].largest());
             }
             for (std::uint32_t lane = 0; lane < warp_lanes; ++lane)
-                for (std::uint32_t k = 0; k < Lane::blocks; ++k)
-                    lanes[lane].store(call, item, k, lane, BlockScale::of(call.format, largest[k]));
+                lanes[lane].store(call, item, lane,
+                                  BlockScale::of(call.format, largest[lane / Lane::block_lanes]));
         }
 }
 

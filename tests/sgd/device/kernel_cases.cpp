@@ -319,11 +319,14 @@ void add_block_cases(std::vector<KernelCase>& cases) {
                     {"quantise " + names + ", rows " + std::to_string(rows), [=](KernelMachine& m) {
                          return quantise_case(m, format, rows, 67, feedback);
                      }});
-            for (std::uint64_t const rows : {0, 1, 8, 15})
-                cases.push_back(
-                    {"sum_rows " + names + ", rows " + std::to_string(rows), [=](KernelMachine& m) {
-                         return sum_rows_case(m, format, rows, 67, feedback);
-                     }});
+            // Rows that are aligned for reads of 16 bytes, and others.
+            for (std::uint64_t const blocks : {1, 67, 68})
+                for (std::uint64_t const rows : {0, 1, 8, 15})
+                    cases.push_back({"sum_rows " + names + ", rows " + std::to_string(rows) +
+                                         ", blocks " + std::to_string(blocks),
+                                     [=](KernelMachine& m) {
+                                         return sum_rows_case(m, format, rows, blocks, feedback);
+                                     }});
         }
 }
 

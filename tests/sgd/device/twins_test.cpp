@@ -222,7 +222,14 @@ TEST_P(TwinsOfBlocks, EncodeAndDecodeAsBlockCoding) {
 }
 
 TEST_P(TwinsOfBlocks, SumRowsAsBlockCoding) {
-    for (bool const feedback : {false, true}) {
+    // Rows that are aligned for reads of 16 bytes, and others.
+    struct Case {
+        std::size_t rows, blocks;
+        bool feedback;
+    };
+    for (auto const& [rows, blocks, feedback] :
+         {Case{3, 21, false}, {3, 21, true}, {15, 20, false}, {8, 24, true}}) {
+        std::size_t const row_elements = blocks * block_elements;
         auto const in = kernel_numbers(rows * row_elements, 9, true);
         std::vector<std::byte> all(rows * block_row_bytes(blocks)), row(block_row_bytes(blocks)),
             expected(row.size());
