@@ -69,7 +69,9 @@ std::optional<double> least_us(Collective collective, int ranks, std::size_t byt
     double const passing = std::isfinite(one_way_ns) ? one_way_ns * 1e-3 : 0;
     double const exchanging =
         exchange_us(limits.exchanges, least_exchanged(collective, ranks, bytes));
-    return std::max({moving, passing, switching, exchanging});
+    double const summing =
+        collective == Collective::allreduce ? sum_us(limits.sums, static_cast<double>(bytes)) : 0;
+    return std::max({moving, passing, switching, exchanging, summing});
 }
 
 }  // namespace sinew::bench

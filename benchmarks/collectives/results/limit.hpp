@@ -8,6 +8,7 @@
 
 #include "benchmarks/support/machine/copy_rate.hpp"
 #include "benchmarks/support/machine/exchange_time.hpp"
+#include "benchmarks/support/machine/sum_time.hpp"
 
 namespace sinew::bench {
 
@@ -17,7 +18,8 @@ struct MachineLimits {
     std::vector<CopyRate> copies = {};  ///< of these processors together
     double context_switch_ns = 0;       ///< 0: not known, or not needed (a processor per rank)
     std::vector<ExchangeTime> exchanges =
-        {};  ///< empty: not known, or buffers are in shared memory
+        {};                          ///< empty: not known, or buffers are in shared memory
+    std::vector<SumTime> sums = {};  ///< the same, of more ranks than processors
 };
 
 /// Bytes that the ranks must read and write in total, each its own input and output once: no
@@ -30,7 +32,8 @@ double least_exchanged(Collective collective, int ranks, std::size_t bytes);
 
 /// The least time of a call in us: the traffic at the rate of copying as much, but not less than one
 /// transfer of a cache line between two processors (`one_way_ns`; infinity: not known), an exchange of
-/// what each rank must give and get, or the context switches of the processor with the most ranks. Empty
+/// what each rank must give and get, the context switches of the processor with the most ranks, or, of an
+/// allreduce with more ranks than processors, what these take without waits and switches. Empty
 /// if neither a transfer nor a context switch is known.
 std::optional<double> least_us(Collective collective, int ranks, std::size_t bytes,
                                MachineLimits const& limits, double one_way_ns);

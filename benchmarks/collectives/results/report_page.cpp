@@ -37,7 +37,8 @@ seen, the ratios of each are given.
 
 **Of limit** is the least time that the machine allows, divided by ours: every input read once and every output written once, at the
 rate at which the same processors copy as much at the same time, or where that takes longer, one transfer of a cache line, an exchange
-of what each rank must give and get (in pieces of 64 KiB), or with more ranks than processors the context switches. It was measured at the
+of what each rank must give and get (in pieces of 64 KiB), or with more ranks than processors the context switches, and of an allreduce
+what a thread on each processor takes that has the vectors of several ranks in its own process. It was measured at the
 beginning of the same run. The exchange is a plain one, store, flag and load in turn; a call that overlaps them may take a little less (above 1).
 )";
 
@@ -153,13 +154,20 @@ std::string limits_text(RunInfo const& run) {
         words +=
             text("; a context switch takes ", fixed(run.limits.context_switch_ns * 1e-3, 2), " us");
     words += ".\n";
-    if (run.limits.exchanges.empty()) return words;
-    std::vector<std::string> exchanges;
+    std::vector<std::string> exchanges, sums;
     for (ExchangeTime const& time : run.limits.exchanges)
         exchanges.push_back(text(fixed(time.us, 2), " us for ", format_size(time.bytes)));
-    return words +
-           "\nTwo processors exchange messages through memory (store, raise a flag, load) in " +
-           join(exchanges) + ".\n";
+    if (!exchanges.empty())
+        words +=
+            "\nTwo processors exchange messages through memory (store, raise a flag, load) in " +
+            join(exchanges) + ".\n";
+    for (SumTime const& time : run.limits.sums)
+        sums.push_back(text(fixed(time.us, 2), " us for ", format_size(time.bytes)));
+    if (!sums.empty())
+        words += text("\nThreads of one process on ", run.limits.processors,
+                      " processors sum the vectors of all ranks, and copy the results, in ",
+                      join(sums), ".\n");
+    return words;
 }
 
 /// The median one-way transfer of a cache line by state.

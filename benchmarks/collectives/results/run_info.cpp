@@ -47,12 +47,18 @@ std::string limits_text(MachineLimits const& limits) {
         words +=
             text("; a context switch takes ", fixed(limits.context_switch_ns * 1e-3, 2), " us");
     words += '\n';
-    if (limits.exchanges.empty()) return words;
-    std::vector<std::string> exchanges;
+    std::vector<std::string> exchanges, sums;
     for (ExchangeTime const& time : limits.exchanges)
         exchanges.push_back(
             text(fixed(time.us, 2), " (", format_size(time.bytes), ", ", time.way, ")"));
-    return words + "# two processors exchange messages in " + join(exchanges) + " us\n";
+    if (!exchanges.empty())
+        words += "# two processors exchange messages in " + join(exchanges) + " us\n";
+    for (SumTime const& time : limits.sums)
+        sums.push_back(text(fixed(time.us, 2), " (", format_size(time.bytes), ")"));
+    if (!sums.empty())
+        words += text("# ", limits.processors, " processors sum the vectors of all ranks in ",
+                      join(sums), " us, without waits and switches\n");
+    return words;
 }
 
 }  // namespace
@@ -64,6 +70,9 @@ std::string to_json(RunInfo const& run) {
     Json exchanges = Json::array();
     for (ExchangeTime const& time : run.limits.exchanges)
         exchanges.push_back({{"bytes", time.bytes}, {"us", time.us}, {"way", time.way}});
+    Json sums = Json::array();
+    for (SumTime const& time : run.limits.sums)
+        sums.push_back({{"bytes", time.bytes}, {"us", time.us}, {"piece", time.piece}});
     Json const json = {{"version", run.version},
                        {"date", run.date},
                        {"machine", run.machine},
@@ -80,6 +89,7 @@ std::string to_json(RunInfo const& run) {
                         {{"processors", run.limits.processors},
                          {"copies", copies},
                          {"exchanges", exchanges},
+                         {"sums", sums},
                          {"context_switch_ns", run.limits.context_switch_ns}}}};
     return Json{{"run", json}}.dump();
 }
@@ -107,6 +117,8 @@ RunInfo run_info_from_json(std::string const& line) {
             run.limits.copies.push_back({rate.at("footprint"), rate.at("gbs"), rate.at("way")});
         for (Json const& time : limits.value("exchanges", Json::array()))
             run.limits.exchanges.push_back({time.at("bytes"), time.at("us"), time.at("way")});
+        for (Json const& time : limits.value("sums", Json::array()))
+            run.limits.sums.push_back({time.at("bytes"), time.at("us"), time.at("piece")});
         return run;
     } catch (Json::exception const& problem) {
         throw UsageError(text("not the description of a run (", problem.what(), ")"));

@@ -5,7 +5,6 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -14,6 +13,7 @@
 
 #include "benchmarks/support/machine/copy_ways.hpp"
 #include "benchmarks/support/machine/shared_page.hpp"
+#include "benchmarks/support/machine/timed_sizes.hpp"
 #include "benchmarks/support/statistics.hpp"
 #include "benchmarks/support/stopwatch.hpp"
 
@@ -136,15 +136,7 @@ std::vector<ExchangeTime> measure_exchange_times(Communicator& comm,
 }
 
 double exchange_us(std::vector<ExchangeTime> const& times, double bytes) {
-    for (std::size_t i = 1; i < times.size(); ++i) {
-        auto const low = static_cast<double>(times[i - 1].bytes);
-        auto const high = static_cast<double>(times[i].bytes);
-        if (bytes < low || bytes > high) continue;
-        double const part = (bytes - low) / (high - low);
-        return std::lerp(times[i - 1].us, times[i].us, part);
-    }
-    bool const longer = !times.empty() && bytes > static_cast<double>(times.back().bytes);
-    return longer ? times.back().us * bytes / static_cast<double>(times.back().bytes) : 0;
+    return interpolated_us(times, bytes);
 }
 
 }  // namespace sinew::bench

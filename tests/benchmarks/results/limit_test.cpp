@@ -65,6 +65,14 @@ TEST(LeastTime, WithTooManyRanksIsThatOfTheSwitches) {
                 8.0 * (1 << 24) / 50e9 * 1e6, 1e-6);
 }
 
+TEST(LeastTime, OfAnAllreduceWithTooManyRanksIsThatOfTheSums) {
+    MachineLimits limits = machine(1500);
+    limits.sums = {{1 << 16, 20, 1 << 14}, {1 << 18, 80, 1 << 16}};
+    EXPECT_DOUBLE_EQ(*least_us(allreduce, 4, 1 << 16, limits, not_known), 20);
+    EXPECT_DOUBLE_EQ(*least_us(allreduce, 4, 8, limits, not_known), 1.5);
+    EXPECT_LT(*least_us(allgather, 4, 1 << 16, limits, not_known), 20);
+}
+
 TEST(LeastTime, IsUnknownIfNothingSaysWhatASmallCallTakes) {
     EXPECT_FALSE(least_us(allreduce, 2, 8, {}, not_known));
     EXPECT_FALSE(least_us(allreduce, 2, 1 << 24, machine(), not_known));

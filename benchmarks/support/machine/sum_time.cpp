@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "benchmarks/support/machine/sum_time.hpp"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <thread>
+
+#include "benchmarks/support/machine/processors.hpp"
+#include "benchmarks/support/machine/timed_sizes.hpp"
+#include "benchmarks/support/statistics.hpp"
+#include "benchmarks/support/stopwatch.hpp"
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__)
+#define SINEW_BENCH_VECTORS __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define SINEW_BENCH_VECTORS
+#endif
+
+namespace sinew::bench {
+
+namespace {
+
+constexpr std::array<std::size_t, 6> sizes{8 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20};
+constexpr std::array<std::size_t, 4> pieces{8 << 10, 16 << 10, 64 << 10, 256 << 10};
+constexpr std::size_t largest = sizes.back(), largest_piece = pieces.back();
+/// Pieces under way between two threads.
+constexpr std::size_t depth = 3;
+constexpr std::size_t most_sums = 100, bytes_summed = std::size_t{64} << 20;
+
+SINEW_BENCH_VECTORS
+void add_to(float* __restrict out, float const* __restrict a, float const* __restrict b,
+            std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) out[i] = a[i] + b[i];
+}
+
+struct Free {
+    void operator()(std::byte* memory) const { std::free(memory); }
+};
+using Memory = std::unique_ptr<std::byte, Free>;
+
+Memory allocate(std::size_t bytes) {
+    Memory memory(static_cast<std::byte*>(std::aligned_alloc(4096, bytes)));
+    if (memory) std::memset(memory.get(), 0, bytes);
+    return memory;
+}
+
+float* floats(std::byte* memory, std::size_t offset) {
+    return reinterpret_cast<float*>(memory + offset);
+}
+
+/// What one thread has, and how far it is.
+struct Adder {
+    std::vector<Memory> in, out;  ///< of its ranks
+    Memory sums;                  ///< `depth` pieces, for the others
+    alignas(64) std::atomic<std::uint64_t> added{0};
+    alignas(64) std::atomic<std::uint64_t> copied{0};
+};
+
+/// The threads of one process that sum the vectors of all ranks.
+class Adders {
+public:
+    Adders(std::vector<int> const& processors, int ranks) : processors_(processors) {
+        std::size_t const threads = processors.size(), all = static_cast<std::size_t>(ranks);
+        for (std::size_t t = 0; t < threads; ++t) {
+            auto adder = std::make_unique<Adder>();
+            adder->sums = allocate(depth * largest_piece);
+            complete_ = complete_ && adder->sums;
+            for (std::size_t r = t * all / threads; r < (t + 1) * all / threads; ++r)
+                for (auto* const list : {&adder->in, &adder->out}) {
+                    list->push_back(allocate(largest));
+                    complete_ = complete_ && list->back();
+                }
+            adders_.push_back(std::move(adder));
+        }
+    }
+    bool complete() const { return complete_; }
+
+    /// The median time of a sum in us; 0 if a thread cannot be bound to its processor.
+    double median_us(std::size_t bytes, std::size_t piece) {
+        std::size_t const sums = std::clamp<std::size_t>(bytes_summed / bytes, 5, most_sums);
+        std::vector<double> us;
+        std::atomic<bool> bound{true};
+        std::atomic<std::size_t> ready{0};
+        std::vector<std::thread> threads;
+        std::uint64_t const first = pieces_;
+        for (std::size_t t = 0; t < adders_.size(); ++t)
+            threads.emplace_back([&, t] {
+                Pinned const here(processors_[t]);
+                if (!here.pinned()) bound = false;
+                ready.fetch_add(1);
+                while (ready.load() < adders_.size()) ::sched_yield();
+                std::uint64_t at = first;
+                for (std::size_t i = 0; i < sums + sums / 5; ++i) {
+                    Stopwatch const watch;
+                    sum(t, bytes, std::min(piece, bytes), at);
+                    if (t == 0 && i >= sums / 5) us.push_back(watch.seconds() * 1e6);
+                }
+                if (t == 0) pieces_ = at;
+            });
+        for (std::thread& thread : threads) thread.join();
+        return bound ? median(us) : 0;
+    }
+
+private:
+    /// `at`: pieces before this sum; afterwards, with it.
+    void sum(std::size_t thread, std::size_t bytes, std::size_t piece, std::uint64_t& at) {
+        std::size_t const last = adders_.size() - 1;
+        std::uint64_t const begin = at, rounds = (bytes + piece - 1) / piece;
+        // A thread is ahead of those that add after it, and copies what comes back.
+        std::uint64_t const lag = last - thread;
+        for (std::uint64_t round = 0; round < rounds + lag; ++round) {
+            if (round < rounds) add(thread, begin + round, round * piece, part(bytes, piece, round));
+            if (round >= lag) {
+                std::uint64_t const done = round - lag;
+                copy(thread, begin + done, done * piece, part(bytes, piece, done));
+            }
+        }
+        at = begin + rounds;
+    }
+    static std::size_t part(std::size_t bytes, std::size_t piece, std::uint64_t round) {
+        return std::min(piece, bytes - round * piece);
+    }
+
+    void add(std::size_t thread, std::uint64_t number, std::size_t offset, std::size_t bytes) {
+        Adder& own = *adders_[thread];
+        // Who reads the slot: the next thread, or, of sums, all.
+        bool const last = thread + 1 == adders_.size();
+        if (number >= depth)
+            for (std::size_t t = last ? 0 : thread + 1; t < (last ? thread : thread + 2); ++t)
+                await(last ? adders_[t]->copied : adders_[t]->added, number - depth + 1);
+        float* const to = floats(own.sums.get(), number % depth * largest_piece);
+        float const* before = nullptr;
+        if (thread > 0) {
+            Adder& other = *adders_[thread - 1];
+            await(other.added, number + 1);
+            before = floats(other.sums.get(), number % depth * largest_piece);
+        }
+        std::size_t const count = bytes / sizeof(float);
+        for (Memory const& in : own.in) {
+            float const* const values = floats(in.get(), offset);
+            if (before == nullptr) {
+                before = values;
+                continue;
+            }
+            add_to(to, before, values, count);
+            before = to;
+        }
+        if (before != to) std::memcpy(to, before, bytes);
+        own.added.store(number + 1, std::memory_order_release);
+    }
+
+    void copy(std::size_t thread, std::uint64_t number, std::size_t offset, std::size_t bytes) {
+        Adder& own = *adders_[thread];
+        Adder& last = *adders_.back();
+        await(last.added, number + 1);
+        for (Memory const& out : own.out)
+            std::memcpy(out.get() + offset, last.sums.get() + number % depth * largest_piece, bytes);
+        own.copied.store(number + 1, std::memory_order_release);
+    }
+
+    static void await(std::atomic<std::uint64_t> const& count, std::uint64_t wanted) {
+        for (int look = 1; count.load(std::memory_order_acquire) < wanted; ++look)
+            if (look % 4096 == 0) ::sched_yield();
+    }
+
+    std::vector<int> processors_;
+    std::vector<std::unique_ptr<Adder>> adders_;
+    bool complete_ = true;
+    std::uint64_t pieces_ = 0;
+};
+
+std::vector<SumTime> measure_here(std::vector<int> const& processors, int ranks) {
+    double const free = static_cast<double>(::sysconf(_SC_AVPHYS_PAGES)) *
+                        static_cast<double>(::sysconf(_SC_PAGESIZE));
+    if (free / 4 < 2.0 * ranks * static_cast<double>(largest)) return {};
+    Adders adders(processors, ranks);
+    if (!adders.complete()) return {};
+    std::vector<SumTime> times;
+    for (std::size_t const bytes : sizes) {
+        SumTime best{.bytes = bytes};
+        for (std::size_t const piece : pieces) {
+            if (piece > bytes) continue;
+            double const us = adders.median_us(bytes, piece);
+            if (us == 0) return {};
+            if (best.us == 0 || us < best.us) {
+                best.us = us;
+                best.piece = piece;
+            }
+        }
+        times.push_back(best);
+    }
+    return times;
+}
+
+/// Processors of the calling process; fewer than `wanted` if it may not use so many.
+std::vector<int> own_processors(int wanted) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    std::vector<int> all;
+    if (::sched_getaffinity(0, sizeof set, &set) != 0) return all;
+    for (int i = 0; i < CPU_SETSIZE; ++i)
+        if (CPU_ISSET(i, &set)) all.push_back(i);
+    all = cores_first(all);
+    if (all.size() > static_cast<std::size_t>(wanted)) all.resize(static_cast<std::size_t>(wanted));
+    return all;
+}
+
+}  // namespace
+
+std::vector<SumTime> measure_sum_times(Communicator& comm, int processors,
+                                       std::function<void()> const& sync) {
+    if (processors < 2 || comm.size() <= processors) return {};
+    std::vector<SumTime> times;
+    sync();
+    if (comm.rank() == 0) {
+        auto const own = own_processors(processors);
+        if (own.size() == static_cast<std::size_t>(processors))
+            times = measure_here(own, comm.size());
+    }
+    sync();
+    times.resize(comm.allreduce_value(times.size(), max));
+    std::vector<std::uint64_t> sizes_and_pieces;
+    std::vector<double> us;
+    for (SumTime const& time : times) {
+        sizes_and_pieces.insert(sizes_and_pieces.end(), {time.bytes, time.piece});
+        us.push_back(time.us);
+    }
+    comm.broadcast(sizes_and_pieces);
+    comm.broadcast(us);
+    for (std::size_t i = 0; i < times.size(); ++i)
+        times[i] = {.bytes = sizes_and_pieces[2 * i], .us = us[i], .piece = sizes_and_pieces[2 * i + 1]};
+    return times;
+}
+
+double sum_us(std::vector<SumTime> const& times, double bytes) {
+    return interpolated_us(times, bytes);
+}
+
+}  // namespace sinew::bench
