@@ -1,28 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many bytes per second the kernels read and write, beside a copy of the driver's in the same run:
-//   device_kernels [elements [file.json]]
-// Each figure is the median of runs that take turns with the copy. Single-GPU figures of kernels alone.
+// How many bytes per second the kernels read and write, beside a copy of the driver's. See --help.
 #include <algorithm>
-#include <cstdlib>
-#include <fstream>
+#include <cstdint>
 #include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "benchmarks/support/flags.hpp"
 #include "benchmarks/support/gpu/gpu.hpp"
 #include "benchmarks/support/gpu/stream_timer.hpp"
+#include "benchmarks/support/program.hpp"
 #include "benchmarks/support/statistics.hpp"
 
+namespace po = boost::program_options;
+
+namespace sinew::bench {
 namespace {
 
-using namespace sinew::sgd;
-using sinew::bench::check_cuda;
-using sinew::bench::Gpu;
-using sinew::bench::median;
-using sinew::bench::StreamTimer;
+using namespace sgd;
+
+constexpr char const* usage =
+    R"(device_kernels [flags]: what the kernels for gradients move per second, on one GPU.
+
+  --elements N   f32 elements in each of the four buffers, which have 16 N bytes in all  (268435456)
+  --json FILE    write the figures as JSON
+
+A line for each kernel: the median time of 50 runs, the bytes that it reads and writes per second, and
+how many percent that is of a copy by the driver of N elements. Kernel and copy take turns, so that both
+meet the same clocks. For a GPU with little memory give a smaller N, at least 1000000; where the buffers
+fit into the GPU's cache, the figures are those of the cache and of launches.
+)";
 
 constexpr int runs = 50;
+
+struct Options {
+    std::int64_t elements = std::int64_t{1} << 28;
+    std::string json;
+    bool help = false;
+};
 
 /// Buffers of one size, filled with numbers.
 class Workbench {
@@ -127,7 +143,7 @@ public:
         call.k = static_cast<std::uint32_t>(std::max<std::size_t>(1, elements_ / 100));
         call.indices = reinterpret_cast<std::uint32_t*>(floats_[1]);
         call.selected = floats_[1] + call.k;
-        auto const workspace = reinterpret_cast<sinew::CudaDriver::Address>(
+        auto const workspace = reinterpret_cast<CudaDriver::Address>(
             gpu_.allocate(DeviceKernels::selection_workspace_bytes(elements_)));
         // Three passes read the values. After the first run what is selected are zeros.
         measure("select 1 %", 12.0 * static_cast<double>(elements_) + 12.0 * call.k,
@@ -138,7 +154,7 @@ public:
 
 private:
     DeviceKernels const& kernels() { return gpu_.kernels(); }
-    sinew::CudaDriver::Stream stream() { return gpu_.stream(); }
+    CudaDriver::Stream stream() { return gpu_.stream(); }
     template <class T>
     std::pair<T const*, std::uint64_t> on_gpu(std::vector<T> const& list) {
         auto* const memory = static_cast<T*>(gpu_.allocate(list.size() * sizeof(T)));
@@ -153,39 +169,49 @@ private:
     nlohmann::json results_ = nlohmann::json::array();
 };
 
-int run(std::size_t elements, char const* file) {
-    if (elements < 1'000'000) {
-        std::cout << "device_kernels: elements is " << elements << " (must be 1000000 or more)\n";
-        return 2;
+Options parse(int argc, char** argv) {
+    po::options_description flags;
+    Options options;
+    // clang-format off
+    flags.add_options()
+        ("elements", po::value(&options.elements))
+        ("json", po::value(&options.json))
+        ("help,h", "");
+    // clang-format on
+    options.help = parse_flags(argc, argv, flags).count("help") > 0;
+    // The kernel that selects numbers values in 32 bits.
+    require_within("elements", options.elements, 1'000'000, (std::int64_t{1} << 32) - 1);
+    return options;
+}
+
+int run(int argc, char** argv) {
+    Options const options = parse(argc, argv);
+    if (options.help) {
+        std::cout << usage;
+        return 0;
     }
+    require_gpu();
     cudaDeviceProp properties{};
     check_cuda(cudaGetDeviceProperties(&properties, 0), "cudaGetDeviceProperties");
-    Workbench bench(elements);
+    Workbench bench(static_cast<std::size_t>(options.elements));
     for (std::size_t const tensors : {std::size_t{1}, std::size_t{300}, std::size_t{10'000}})
         for (FloatFormat const format : {FloatFormat::f32, FloatFormat::bf16})
             bench.measure_tensors(tensors, format);
     bench.measure_sums();
     bench.measure_blocks();
     bench.measure_selection();
-    if (file == nullptr) return 0;
-    std::ofstream out(file);
-    out << nlohmann::json{{"gpu", properties.name}, {"runs", runs}, {"results", bench.results()}}
-               .dump(2)
-        << '\n';
-    if (out.good()) return 0;
-    std::cout << "device_kernels: " << file << " cannot be written\n";
-    return 1;
+    if (!options.json.empty())
+        write_file(
+            options.json,
+            nlohmann::json{{"gpu", properties.name}, {"runs", runs}, {"results", bench.results()}}
+                    .dump(2) +
+                '\n');
+    return 0;
 }
 
 }  // namespace
+}  // namespace sinew::bench
 
 int main(int argc, char** argv) {
-    try {
-        std::size_t const elements =
-            argc > 1 ? std::strtoull(argv[1], nullptr, 10) : std::size_t{1} << 28;
-        return run(elements, argc > 2 ? argv[2] : nullptr);
-    } catch (std::exception const& error) {
-        std::cout << "FAIL: " << error.what() << '\n';
-        return 1;
-    }
+    return sinew::bench::run_program("device_kernels", sinew::bench::run, argc, argv);
 }

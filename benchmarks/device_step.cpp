@@ -146,8 +146,8 @@ Options parse(int argc, char** argv) {
         ("help,h", "");
     // clang-format on
     options.help = parse_flags(argc, argv, flags).count("help") > 0;
-    require_within("--tensors", options.tensors, 1, 100'000);
-    require_within("--mib", options.mib, 1, 4096);
+    require_within("tensors", options.tensors, 1, 100'000);
+    require_within("mib", options.mib, 1, 4096);
     require_rounds(options.rounds);
     return options;
 }
@@ -158,6 +158,7 @@ int run(int argc, char** argv) {
         std::cout << usage;
         return 0;
     }
+    require_gpu();
     World world;
     Communicator& comm = world.communicator();
     Model model(comm, options);

@@ -151,7 +151,7 @@ Options parse(int argc, char** argv) {
         ("help,h", "");
     // clang-format on
     options.help = parse_flags(argc, argv, flags).count("help") > 0;
-    options.mib = parse_counts("--mib", sizes, 4096);
+    options.mib = parse_counts("mib", sizes, 4096);
     for (std::string const& list : peers)
         for (std::string& peer : split(list, ',')) options.peers.push_back(std::move(peer));
     require_rounds(options.rounds);
@@ -164,7 +164,7 @@ int run(int argc, char** argv) {
         std::cout << usage;
         return 0;
     }
-    check_cuda(cudaFree(nullptr), "no GPU can be used");
+    require_gpu();
     World world;
     nlohmann::json figures = nlohmann::json::array();
     if (world.rank() == 0) std::cout << "# " << world.size() << " ranks, one GPU\n";

@@ -136,7 +136,8 @@ def main() -> int:
     theirs: dict[str, list[float]] = {}
     for turn in range(given.turns):
         with tempfile.NamedTemporaryFile(suffix=".json") as file:
-            done = subprocess.run([given.program, str(given.elements), file.name], stdout=subprocess.DEVNULL)
+            done = subprocess.run([given.program, "--elements", str(given.elements), "--json", file.name],
+                                  stdout=subprocess.DEVNULL)
             if done.returncode != 0:
                 print(f"{given.program} failed with {done.returncode}", file=sys.stderr)
                 return 1

@@ -43,7 +43,7 @@ std::vector<int> parse_counts(char const* flag, std::string const& list, int mos
     return counts;
 }
 
-void require_within(char const* flag, int value, int least, int most) {
+void require_within(char const* flag, std::int64_t value, std::int64_t least, std::int64_t most) {
     if (value < least || value > most)
         throw UsageError(text("--", flag, " ", value, " (must be ", least, " to ", most, ")"));
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <boost/program_options.hpp>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,7 +20,7 @@ std::optional<int> optional_int(boost::program_options::variables_map const& giv
 std::vector<int> parse_counts(char const* flag, std::string const& list, int most);
 
 /// Throw UsageError if the value is out of range: "--rounds 0 (must be 1 to 100000)".
-void require_within(char const* flag, int value, int least, int most);
+void require_within(char const* flag, std::int64_t value, std::int64_t least, std::int64_t most);
 void require_rounds(int rounds);
 void require_seconds(double seconds);
 

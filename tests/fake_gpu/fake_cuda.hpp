@@ -43,6 +43,7 @@ int cuMemcpy(unsigned long long to, unsigned long long from, std::size_t bytes);
 int cuStreamCreate(void** stream, unsigned flags);
 int cuStreamDestroy_v2(void* stream);
 int cuStreamSynchronize(void* stream);
+int cuStreamQuery(void* stream);
 int cuStreamIsCapturing(void* stream, int* status);
 int cuStreamBeginCapture_v2(void* stream, int mode);
 int cuStreamEndCapture(void* stream, void** graph);

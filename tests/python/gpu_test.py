@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import threading
 import time
 
@@ -12,6 +13,7 @@ import numpy as np
 import ranks
 import sinew
 from fake_gpu import InterfaceArray, OldTensor, Stream, Tensor
+from sinew import _cuda
 
 KINDS = (Tensor, OldTensor, InterfaceArray)
 
@@ -218,6 +220,74 @@ def test_messages(comm):
         assert (equal.values() == before + 7).all()
     with ranks.raises(sinew.UsageError, "a stream is given, but an array is in the memory of the host"):
         comm.send(np.ones(3), after, stream=stream)
+
+
+class stuck:
+    """`with stuck(stream):` gives a stream work that does not end in the block."""
+
+    def __init__(self, stream):
+        self.stream = stream
+        self.released = threading.Event()
+
+    def __enter__(self):
+        fake_gpu.enqueue(self.stream, lambda: self.released.wait(60))
+
+    def __exit__(self, *_error):
+        self.released.set()
+        fake_gpu.synchronise(self.stream)
+
+
+def test_waiting_for_a_stream(comm):
+    use(comm)
+    stream = Stream()
+    for on in (stream.cuda_stream, fake_gpu.DEFAULT_STREAM):
+        _cuda.wait_for_stream(on)  # has nothing to do
+        done = []
+        fake_gpu.enqueue(on, lambda: (time.sleep(0.1), done.append(on)))
+        _cuda.wait_for_stream(on)
+        assert done == [on]
+    with ranks.raises(sinew.Error, "cuStreamQuery of stream 0xdead: CUDA error 1"):
+        _cuda.wait_for_stream(0xdead)
+
+
+def test_a_stuck_stream_is_named(comm):
+    use(comm)
+    stream, usual = Stream(), _cuda.WAIT_SECONDS
+    _cuda.WAIT_SECONDS = 0.2
+    try:
+        start = time.monotonic()
+        with stuck(stream), ranks.raises(sinew.Error, f"stream {stream.cuda_stream:#x} has not done its work after 0.",
+                                         "a kernel that does not end"):
+            _cuda.wait_for_stream(stream.cuda_stream)
+        assert time.monotonic() - start >= 0.2
+    finally:
+        _cuda.WAIT_SECONDS = usual
+    _cuda.wait_for_stream(stream.cuda_stream)
+
+
+def test_an_interrupt_ends_the_wait_for_a_stream(comm):
+    use(comm)
+    stream = Stream()
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)  # programs in the background may ignore it
+    try:
+        with stuck(stream), ranks.raises(KeyboardInterrupt):
+            threading.Timer(0.1, os.kill, [os.getpid(), signal.SIGINT]).start()
+            _cuda.wait_for_stream(stream.cuda_stream)
+    finally:
+        signal.signal(signal.SIGINT, usual)
+
+
+def test_without_a_driver(comm):
+    usual = _cuda._LIBRARY
+    _cuda._LIBRARY = "libcuda-of-nobody.so.1"
+    _cuda._driver.cache_clear()
+    try:
+        with ranks.raises(sinew.Unavailable, "the NVIDIA driver cannot be loaded", "libcuda-of-nobody.so.1"):
+            _cuda.wait_for_stream(fake_gpu.DEFAULT_STREAM)
+    finally:
+        _cuda._LIBRARY = usual
+    _cuda.wait_for_stream(fake_gpu.DEFAULT_STREAM)
+    assert _cuda._driver() is _cuda._driver()
 
 
 def test_operations_of_the_program(comm):

@@ -17,12 +17,22 @@ inline void check_cuda(cudaError_t result, char const* what) {
         throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(result));
 }
 
+/// Throws std::runtime_error, which says why, unless this process can use a GPU. Makes the context of the first.
+inline void require_gpu() {
+    int driver = 0;
+    // Without a driver the runtime would say that it is too old.
+    if (cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0)
+        throw std::runtime_error(
+            "no GPU can be used: this machine has no NVIDIA driver (libcuda.so.1)");
+    check_cuda(cudaFree(nullptr), "no GPU can be used");
+}
+
 /// The first GPU that this process sees: memory, kernels and a stream for them.
 class Gpu {
 public:
     /// Throws std::runtime_error if there is none.
     Gpu() {
-        check_cuda(cudaFree(nullptr), "no GPU can be used");  // makes the context
+        require_gpu();
         CudaDriver const& driver = CudaDriver::load();
         CudaDriver::Context context = nullptr;
         driver.check(driver.context_get(&context), "cuCtxGetCurrent");

@@ -85,6 +85,17 @@ int cuStreamSynchronize(void* stream) {
     found->changed.wait(lock, [&] { return found->works.empty() && !found->busy; });
     return success;
 }
+int cuStreamQuery(void* stream) {
+    auto const found = find_stream(stream);
+    if (!found) return invalid_value;
+    if (spoils_capture()) return capture_unsupported;
+    std::lock_guard const lock(found->mutex);
+    if (found->capture) {
+        found->capture->valid = false;
+        return capture_unsupported;
+    }
+    return found->works.empty() && !found->busy ? success : not_ready;
+}
 int cuStreamIsCapturing(void* stream, int* status) {
     auto const found = find_stream(stream);
     if (!found) return invalid_value;
