@@ -34,6 +34,9 @@ struct Arguments {
     Blocks sent;              ///< alltoall(v): parts of `in`
     int root = 0;
     Reducer const* reduce = nullptr;
+    /// What completes the sums of allreduce, reduce and reduce_scatter, if the algorithm is the one over the
+    /// memory of a node; all others leave it to their caller.
+    Completion completion = {};
     Scratch* scratch = nullptr;
     std::size_t segment = 32768;      ///< bytes of one segment of a long transfer
     int window = 16;                  ///< segments in flight, at least 1
@@ -60,6 +63,11 @@ struct Arguments {
     /// to = in[0] op in[1] op ..., with one input per rank, in rank order.
     void combine(std::byte* to, std::span<void const* const> inputs, std::size_t bytes) const {
         reduce->combine(to, inputs, bytes / element);
+    }
+    /// The same of all ranks' inputs, completed.
+    void combine_all(std::byte* to, std::span<void const* const> inputs, std::size_t bytes) const {
+        combine(to, inputs, bytes);
+        if (completion.exists()) completion.apply(to, bytes / element, reduce->type());
     }
 };
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include <sinew/comm/reduce_op.hpp>
@@ -23,7 +25,7 @@ Kernel predefined_kernel(ReduceOp::Kind op, DataType::Kind type);
 /// An operation on one element type, ready to run. The result has the same bits on every
 /// instruction set, except for the choice of NaN in a sum or product that is NaN. In min, max,
 /// minloc and maxloc, NaN wins over every number; min and max order -0 before +0. `average` reduces
-/// as `sum`; the rank that holds the final sum must divide it (`scale_by_ranks`).
+/// as `sum`; the rank that holds the final sum must divide it (`Completion`).
 class Reducer {
 public:
     /// Selects the kernel for this machine. Throws UsageError unless op.accepts(type). A
@@ -54,9 +56,26 @@ private:
     ReduceOp::UserFunction const* user_ = nullptr;
 };
 
-/// Divides each element by `ranks`, which completes `average`. Throws UsageError unless the type is
-/// floating-point or complex.
-void scale_by_ranks(void* data, std::size_t count, DataType type, int ranks);
+/// What completes a sum of all inputs: each element is divided, as `average` is, or multiplied. 16-bit floats are
+/// widened to f32 and rounded again, all other types keep theirs.
+struct Completion {
+    enum class Kind : std::uint8_t { none, divide, multiply };
+
+    Kind kind = Kind::none;
+    double number = 1;
+
+    static Completion divide_by(int ranks) {
+        // A product with a power of two has the same bits as the quotient, and takes a fraction of its time.
+        if (std::has_single_bit(static_cast<unsigned>(ranks))) return multiply_by(1.0 / ranks);
+        return {Kind::divide, static_cast<double>(ranks)};
+    }
+    static Completion multiply_by(double factor) {
+        return factor == 1 ? Completion{} : Completion{Kind::multiply, factor};
+    }
+    bool exists() const { return kind != Kind::none; }
+    /// Throws UsageError unless the type is floating-point or complex.
+    void apply(void* data, std::size_t count, DataType type) const;
+};
 
 /// Convert f16 or bf16 to f32 and back (round to nearest even), to accumulate reductions in f32.
 void widen(float* out, void const* in, std::size_t count, DataType from);

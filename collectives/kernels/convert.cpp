@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The conversions that a reduction needs besides its kernel: 16-bit floats to f32 and back, and the
-// division that turns a sum into an average.
+// What a reduction needs besides its kernel: 16-bit floats to f32 and back, and the division that turns a
+// sum into an average, or a multiplication.
 #include <sinew/error.hpp>
 
 #include "collectives/kernels/dispatch.hpp"
@@ -73,6 +73,17 @@ struct Divide {
     }
 };
 
+template <class Element>
+struct Multiply {
+    Byte* data;
+    typename Element::Lane factor;
+    template <class D>
+    HWY_INLINE void operator()(D d, std::size_t i) const {
+        Byte* const p = data + i * Element::bytes;
+        Element::store(d, hn::Mul(Element::load(d, p), hn::Set(d, factor)), p);
+    }
+};
+
 void widen_to_f32(float* out, void const* in, std::size_t count, DataType::Kind from) {
     auto* const to = reinterpret_cast<Byte*>(out);
     auto const* const data = static_cast<Byte const*>(in);
@@ -87,19 +98,28 @@ void narrow_from_f32(void* out, float const* in, std::size_t count, DataType::Ki
     else for_each_vector<float>(count, Narrow<BF16>{data, from});
 }
 
-void divide(void* out, std::size_t count, DataType::Kind type, int divisor) {
+// Operation: Divide or Multiply.
+template <template <class> class Operation>
+void apply(void* out, std::size_t count, DataType::Kind type, double number) {
     using Kind = DataType::Kind;
     auto* const data = static_cast<Byte*>(out);
-    auto const single = static_cast<float>(divisor);
+    auto const single = static_cast<float>(number);
     // clang-format off
     switch (type) {
-        case Kind::f16: return for_each_vector<float>(count, Divide<F16>{data, single});
-        case Kind::bf16: return for_each_vector<float>(count, Divide<BF16>{data, single});
-        case Kind::f32: return for_each_vector<float>(count, Divide<Plain<float>>{data, single});
+        case Kind::f16: return for_each_vector<float>(count, Operation<F16>{data, single});
+        case Kind::bf16: return for_each_vector<float>(count, Operation<BF16>{data, single});
+        case Kind::f32: return for_each_vector<float>(count, Operation<Plain<float>>{data, single});
         default: break;
     }
     // clang-format on
-    for_each_vector<double>(count, Divide<Plain<double>>{data, static_cast<double>(divisor)});
+    for_each_vector<double>(count, Operation<Plain<double>>{data, number});
+}
+
+void divide(void* out, std::size_t count, DataType::Kind type, double number) {
+    apply<Divide>(out, count, type, number);
+}
+void multiply(void* out, std::size_t count, DataType::Kind type, double number) {
+    apply<Multiply>(out, count, type, number);
 }
 
 }  // namespace sinew::collectives::kernels::HWY_NAMESPACE
@@ -118,15 +138,17 @@ void narrow(void* out, float const* in, std::size_t count, DataType to) {
     SINEW_DISPATCH(narrow_from_f32)(out, in, count, to.kind());
 }
 
-void scale_by_ranks(void* data, std::size_t count, DataType type, int ranks) {
+void Completion::apply(void* data, std::size_t count, DataType type) const {
     using namespace kernels;
-    using Kind = DataType::Kind;
+    using Type = DataType::Kind;
+    if (kind == Kind::none || count == 0) return;
     if (!type.is_floating())
         throw UsageError(text("average of ", type.name(),
                               " (must be of a floating or complex type). Use sum and divide"));
-    bool const pairs = type.is_complex();
-    Kind const part = type == Kind::c64 ? Kind::f32 : type == Kind::c128 ? Kind::f64 : type.kind();
-    SINEW_DISPATCH(divide)(data, pairs ? 2 * count : count, part, ranks);
+    Type const part = type == Type::c64 ? Type::f32 : type == Type::c128 ? Type::f64 : type.kind();
+    std::size_t const numbers = type.is_complex() ? 2 * count : count;
+    if (kind == Kind::divide) SINEW_DISPATCH(divide)(data, numbers, part, number);
+    else SINEW_DISPATCH(multiply)(data, numbers, part, number);
 }
 
 }  // namespace sinew::collectives

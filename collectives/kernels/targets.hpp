@@ -10,7 +10,7 @@ namespace sinew::collectives::kernels {
 /// (AVX-512), "AVX2", "NEON"; "SCALAR" or "EMU128" is portable C++.
 std::vector<std::string> targets();
 
-/// While it exists, new Reducers, widen, narrow and scale_by_ranks use this instruction set. It is
+/// While it exists, new Reducers, widen, narrow and Completion use this instruction set. It is
 /// for tests and benchmarks: it affects the whole process and is not thread-safe.
 class ForcedTarget {
 public:

@@ -18,7 +18,7 @@ void in_lines(NodeCall const& call) {
     Inputs inputs;
     for (int r = 0; r < call.size(); ++r) inputs[static_cast<std::size_t>(r)] = room.line_of(r);
     inputs[static_cast<std::size_t>(call.rank())] = call.args.in;
-    call.args.combine(call.args.out, {inputs.data(), call.ranks()}, call.args.bytes());
+    call.args.combine_all(call.args.out, {inputs.data(), call.ranks()}, call.args.bytes());
     room.finish_together();
 }
 
@@ -33,7 +33,7 @@ void one_shot(NodeCall const& call) {
     for (int r = 0; r < call.size(); ++r)
         inputs[static_cast<std::size_t>(r)] = room.short_slot_of(r);
     inputs[static_cast<std::size_t>(call.rank())] = call.args.in;
-    call.args.combine(call.args.out, {inputs.data(), call.ranks()}, call.args.bytes());
+    call.args.combine_all(call.args.out, {inputs.data(), call.ranks()}, call.args.bytes());
     room.finish_together();
 }
 
@@ -60,7 +60,7 @@ void in_place_of_all(NodeCall const& call, bool bypass) {
         for (std::size_t r = 0; r < call.ranks(); ++r) inputs[r] = in[r] + first + at;
         bool const outside = bypass && length <= tile.size();
         std::byte* const to = outside ? tile.data() : out[self] + first + at;
-        args.combine(to, {inputs.data(), call.ranks()}, length);
+        call.args.combine_all(to, {inputs.data(), call.ranks()}, length);
         for (std::size_t step = outside ? 0 : 1; step < call.ranks(); ++step)
             store_bytes(bypass, out[(self + step) % call.ranks()] + first + at, to, length);
     });

@@ -58,12 +58,13 @@ private:
         std::byte* const out = call_.args.out + round * piece_;
         auto const combine = [&](std::byte* to, std::size_t at, std::size_t bytes) {
             std::array<void const*, 2> const inputs{in[0] + at, in[1] + at};
-            call_.args.combine(to, inputs, bytes);
+            call_.args.combine_all(to, inputs, bytes);
         };
-        if (!stores_.results_bypass) return combine(out, 0, bytes_in(round));
+        if (!stores_.results_bypass && !call_.args.completion.exists())
+            return combine(out, 0, bytes_in(round));
         alignas(64) std::array<std::byte, tile_bytes> tile;
         for_each_tile(bytes_in(round), call_.args.element, [&](std::size_t at, std::size_t bytes) {
-            if (bytes > tile.size()) return combine(out + at, at, bytes);
+            if (!stores_.results_bypass || bytes > tile.size()) return combine(out + at, at, bytes);
             combine(tile.data(), at, bytes);
             kernels::copy_bypassing(out + at, tile.data(), bytes);
         });

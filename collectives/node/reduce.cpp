@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
 #include "collectives/node/node_call.hpp"
 #include "collectives/node/two_shot.hpp"
 
@@ -29,9 +31,13 @@ void stream_to_root(NodeCall const& call, bool bypass) {
         call.await_contributed(other, round + 1);
         std::byte const* const theirs = room.contribution_of(other, round, piece);
         std::size_t const first = round * piece;
-        bool const root_first = args.root == 0;
-        args.combine(args.out + first, root_first ? args.in + first : theirs,
-                     root_first ? theirs : args.in + first, bytes_in_round(bytes, piece, round));
+        std::array<std::byte const*, 2> in{args.in + first, theirs};
+        if (args.root != 0) std::swap(in[0], in[1]);
+        for_each_tile(bytes_in_round(bytes, piece, round), args.element,
+                      [&](std::size_t at, std::size_t length) {
+                          std::array<void const*, 2> const inputs{in[0] + at, in[1] + at};
+                          args.combine_all(args.out + first + at, inputs, length);
+                      });
         room.publish(Stage::consumed, round + 1);
     }
     room.note_all_entered();
@@ -71,7 +77,7 @@ void reduce(NodeCall const& call) {
         }
         room.note_all_entered();
         inputs[static_cast<std::size_t>(call.rank())] = call.args.in;
-        call.args.combine(call.args.out, {inputs.data(), call.ranks()}, bytes);
+        call.args.combine_all(call.args.out, {inputs.data(), call.ranks()}, bytes);
     }
     room.finish();
 }

@@ -41,7 +41,7 @@ void reduce_own_at_once(NodeCall const& call, std::size_t total) {
         inputs[static_cast<std::size_t>(r)] = short_message_of(call, r, total) + before - left_out;
     }
     inputs[static_cast<std::size_t>(call.rank())] = mine.data();
-    call.args.combine(call.args.out, {inputs.data(), call.ranks()}, mine.size());
+    call.args.combine_all(call.args.out, {inputs.data(), call.ranks()}, mine.size());
 }
 
 /// Long vectors pass in rounds: a piece of the block of every rank in each.
@@ -98,8 +98,8 @@ private:
                 for (int r = 0; r < call_.size(); ++r)
                     inputs[static_cast<std::size_t>(r)] = contribution(r, call_.rank(), round) + at;
                 inputs[static_cast<std::size_t>(call_.rank())] = block.data() + first + at;
-                call_.args.combine(call_.args.out + first + at, {inputs.data(), call_.ranks()},
-                                   length);
+                call_.args.combine_all(call_.args.out + first + at, {inputs.data(), call_.ranks()},
+                                       length);
             });
         if (!exchanges_) room_.publish(Stage::reduced, round + 1);
     }

@@ -217,12 +217,15 @@ private:
                                                       : contribution(peer, round) + part.offset + t;
             std::span<void const* const> const all(inputs.data(), used);
             bool const fits = length <= tile.size();
-            if (out == nullptr && (!stores_.slots_bypass || !fits))
-                return call_.args.combine(slot + t, all, length);
+            auto const combine = [&](std::byte* to) {
+                if (domain_ == last_) call_.args.combine_all(to, all, length);
+                else call_.args.combine(to, all, length);
+            };
+            if (out == nullptr && (!stores_.slots_bypass || !fits)) return combine(slot + t);
             std::byte* const result = out == nullptr ? nullptr : out + t;
             bool const bypass = (stores_.results_bypass || out == nullptr) && fits;
             std::byte* const to = bypass ? tile.data() : result;
-            call_.args.combine(to, all, length);
+            combine(to);
             store_bytes(stores_.slots_bypass, slot + t, to, length);
             if (bypass && out != nullptr) kernels::copy_bypassing(result, to, length);
         });

@@ -101,36 +101,37 @@ CallOptions BucketReduction::call(bool native) const {
             .timeout = timeout_};
 }
 
-void BucketReduction::reduce(bool contributes, std::span<InTensor const> in_tensors) {
+void BucketReduction::reduce(bool contributes, double scale, std::span<InTensor const> in_tensors) {
     if (count_ == 0) return;
-    if (!in_tensors.empty()) return reduce_parts(in_tensors);
+    if (scales_sums()) return reduce_parts(scale, in_tensors);
     if (elsewhere_) return elsewhere_(contributes);
     if (low_rank_.compresses())
         return low_rank_.reduce(comm_, static_cast<float*>(elements()), contributes, call(true));
     if (coder_ != nullptr) reduce_blocks(contributes);
     else if (sharded_ && wire_ == WireFormat::native) reduce_scatter();
     else if (by_shards_) reduce_halves();
-    else comm_.allreduce(Buffer(elements(), count_, type_), sum, call(wire_ == WireFormat::native));
+    else comm_.allreduce(Buffer(elements(), count_, type_), sum, call());
 }
 
-void BucketReduction::reduce_parts(std::span<InTensor const> in_tensors) {
+void BucketReduction::allreduce(void* elements, std::size_t count, double scale) {
+    Buffer const all(elements, count, type_);
+    comm_.state().run({.collective = Collective::allreduce,
+                       .in = all,
+                       .out = all,
+                       .in_place = true,
+                       .op = sum,
+                       .factor = scale,
+                       .options = call(true)});
+}
+
+void BucketReduction::reduce_parts(double scale, std::span<InTensor const> in_tensors) {
     std::size_t done = 0;
     auto const reduce_until = [&](std::size_t end) {
-        if (end > done)
-            comm_.allreduce(Buffer(elements_.data() + done * type_.size(), end - done, type_), sum,
-                            call(true));
+        if (end > done) allreduce(elements_.data() + done * type_.size(), end - done, scale);
     };
     for (InTensor const& part : in_tensors) {
         reduce_until(part.offset);
-        // In pieces that are still in the cache when they are scaled.
-        constexpr std::size_t piece_bytes = std::size_t{512} << 10;
-        std::size_t const piece = piece_bytes / type_.size();
-        for (std::size_t first = 0; first < part.count; first += piece) {
-            std::size_t const count = std::min(piece, part.count - first);
-            void* const at = static_cast<std::byte*>(part.elements) + first * type_.size();
-            comm_.allreduce(Buffer(at, count, type_), sum, call(true));
-            if (part.scale != 1) convert(at, type_, at, type_, count, part.scale);
-        }
+        allreduce(part.elements, part.count, scale);
         done = part.offset + part.count;
     }
     reduce_until(count_);

@@ -37,17 +37,21 @@ public:
     /// sums; those of another coder only if their norm is needed.
     void* elements() const { return elements_.data(); }
 
-    /// A part of the bucket that is summed where it lies, in a tensor, and multiplied by `scale` there.
+    /// A part of the bucket that is summed where it lies, in a tensor.
     struct InTensor {
         std::size_t offset, count;
         void* elements;
-        double scale;
     };
 
-    /// Sums the elements over all ranks. Collective. A rank that does not contribute must have
-    /// zeros; its residual stays as it is. `in_tensors` are the same parts on all ranks, in their order;
-    /// only of an allreduce in the bucket's own type.
-    void reduce(bool contributes, std::span<InTensor const> in_tensors = {});
+    /// Whether `reduce` can multiply the sums: if they are made by an allreduce in the bucket's own type.
+    bool scales_sums() const {
+        return !elsewhere_ && !low_rank_.compresses() && coder_ == nullptr && !by_shards_ &&
+               wire_ == WireFormat::native;
+    }
+    /// Sums the elements over all ranks, and multiplies the sums by `scale`, which is the same on all ranks.
+    /// Collective. A rank that does not contribute must have zeros; its residual stays as it is. `in_tensors` are
+    /// the same parts on all ranks, in their order. These, and a scale that is not 1, require scales_sums().
+    void reduce(bool contributes, double scale = 1, std::span<InTensor const> in_tensors = {});
 
     /// If sharded: the sums of this rank's part, `shard` elements from rank x shard on, after `reduce`.
     std::span<float> sums() { return sums_; }
@@ -73,7 +77,8 @@ public:
     std::shared_ptr<void> const& memory() const { return elements_.memory(); }
 
 private:
-    void reduce_parts(std::span<InTensor const> in_tensors);
+    void allreduce(void* elements, std::size_t count, double scale);
+    void reduce_parts(double scale, std::span<InTensor const> in_tensors);
     void reduce_scatter();
     void reduce_halves();
     void reduce_blocks(bool contributes);

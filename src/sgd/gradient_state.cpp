@@ -181,17 +181,21 @@ void GradientBuckets::State::reduce_next(bool contributes) {
         begin(std::nullopt);
     }
     std::uint64_t const start = detail::OperationLog::now();
-    naming_bucket(
-        bucket, [&] { reductions_[bucket].reduce(contributes, in_tensors(bucket, contributes)); });
     BucketPlan const& plan = plans_[bucket];
+    double const scale = scale_after(plan.type);
+    bool const scales = scales_sums(bucket);
+    naming_bucket(bucket, [&] {
+        reductions_[bucket].reduce(contributes, scales ? scale : 1,
+                                   in_tensors(bucket, contributes));
+    });
     if (options_.clip_norm > 0 && !sums_on_device()) {
         auto const sums = reductions_[bucket].sums();
         squares_[bucket] =
             shard_update_ != nullptr
                 ? sgd::sum_of_squares(sums.data(), DataType::Kind::f32, sums.size())
                 : sgd::sum_of_squares(reductions_[bucket].elements(), plan.type, plan.count);
-    } else if (shard_update_ == nullptr && options_.clip_norm == 0) {
-        deliver(bucket, scale_after(plan.type), contributes);
+    } else if (delivers_at_once()) {
+        deliver(bucket, scales ? 1 : scale, contributes);
     }
     if (comm_.state().timeline() != nullptr)
         record("gradient buckets", bucket_title(bucket), start);
@@ -216,11 +220,10 @@ std::vector<sgd::BucketReduction::InTensor> GradientBuckets::State::in_tensors(
     for (BucketPlan::Part const& part : plans_[bucket].parts) {
         if (!sums_in_place_[part.tensor]) continue;
         bool const here = sums_in_tensor(part.tensor, contributes);
-        all.push_back(
-            {.offset = part.offset,
-             .count = part.count,
-             .elements = here ? gradients_[part.tensor].elements.data : places_[part.tensor].stored,
-             .scale = here ? scale_after(plans_[bucket].type) : 1.0});
+        all.push_back({.offset = part.offset,
+                       .count = part.count,
+                       .elements = here ? gradients_[part.tensor].elements.data
+                                        : places_[part.tensor].stored});
     }
     return all;
 }

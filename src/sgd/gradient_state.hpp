@@ -134,6 +134,12 @@ private:
         return sums_in_place_[tensor] && lies_apart_[tensor] && contributes &&
                places_[tensor].ready.load(std::memory_order_acquire);
     }
+    /// Whether a bucket's sums are multiplied while they are made. The same on all ranks.
+    bool scales_sums(std::size_t bucket) const {
+        return delivers_at_once() && device_update_ == nullptr && reductions_[bucket].scales_sums();
+    }
+    /// Whether the sums of a bucket go to the tensors before those of all buckets are known.
+    bool delivers_at_once() const { return shard_update_ == nullptr && options_.clip_norm == 0; }
     /// `contributes`: tensors that are summed in place have their results.
     void deliver(std::size_t bucket, double scale, bool contributes = true);
     GradientStep deliver_clipped();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "benchmarks/support/machine/sum_time.hpp"
 
-#include <sched.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <sinew/thread_ranks.hpp>
 

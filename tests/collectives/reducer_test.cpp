@@ -207,13 +207,13 @@ template <class T>
 void check_scale() {
     reference::Random random(5);
     for (std::size_t const count : {0, 1, 3, 17, 1000}) {
-        for (int const ranks : {1, 3, 7, 1000}) {
+        for (int const ranks : {1, 2, 3, 7, 1000, 1024}) {
             std::vector<T> values(count), expected(count);
             for (T& value : values) value = reference::sample<T>(random);
             for (std::size_t i = 0; i < count; ++i)
                 expected[i] = reference::divide(values[i], ranks);
             Buffer data(bytes_of(values), 1);
-            scale_by_ranks(data.data(), count, data_type_of<T>(), ranks);
+            Completion::divide_by(ranks).apply(data.data(), count, data_type_of<T>());
             ASSERT_EQ(difference(data.content(), expected, true), count)
                 << data_type_of<T>().name() << " / " << ranks;
             ASSERT_TRUE(data.intact());
@@ -228,7 +228,8 @@ TEST_P(Kernels, DivideByTheRanks) {
     check_scale<double>();
     check_scale<std::complex<float>>();
     check_scale<std::complex<double>>();
-    EXPECT_THROW(scale_by_ranks(nullptr, 0, DataType::Kind::i32, 2), UsageError);
+    int number = 1;
+    EXPECT_THROW(Completion::divide_by(2).apply(&number, 1, DataType::Kind::i32), UsageError);
 }
 
 TEST(Reducer, TakesOperandsOfAUserFunctionInOrder) {

@@ -29,7 +29,8 @@ namespace sinew::bench {
 
 namespace {
 
-constexpr std::array<std::size_t, 6> sizes{8 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20};
+constexpr std::array<std::size_t, 6> sizes{8 << 10, 64 << 10, 256 << 10,
+                                           1 << 20, 4 << 20,  16 << 20};
 constexpr std::array<std::size_t, 4> pieces{8 << 10, 16 << 10, 64 << 10, 256 << 10};
 constexpr std::size_t largest = sizes.back(), largest_piece = pieces.back();
 /// Pieces under way between two threads.
@@ -118,7 +119,8 @@ private:
         // A thread is ahead of those that add after it, and copies what comes back.
         std::uint64_t const lag = last - thread;
         for (std::uint64_t round = 0; round < rounds + lag; ++round) {
-            if (round < rounds) add(thread, begin + round, round * piece, part(bytes, piece, round));
+            if (round < rounds)
+                add(thread, begin + round, round * piece, part(bytes, piece, round));
             if (round >= lag) {
                 std::uint64_t const done = round - lag;
                 copy(thread, begin + done, done * piece, part(bytes, piece, done));
@@ -163,7 +165,8 @@ private:
         Adder& last = *adders_.back();
         await(last.added, number + 1);
         for (Memory const& out : own.out)
-            std::memcpy(out.get() + offset, last.sums.get() + number % depth * largest_piece, bytes);
+            std::memcpy(out.get() + offset, last.sums.get() + number % depth * largest_piece,
+                        bytes);
         own.copied.store(number + 1, std::memory_order_release);
     }
 
@@ -237,7 +240,8 @@ std::vector<SumTime> measure_sum_times(Communicator& comm, int processors,
     comm.broadcast(sizes_and_pieces);
     comm.broadcast(us);
     for (std::size_t i = 0; i < times.size(); ++i)
-        times[i] = {.bytes = sizes_and_pieces[2 * i], .us = us[i], .piece = sizes_and_pieces[2 * i + 1]};
+        times[i] = {
+            .bytes = sizes_and_pieces[2 * i], .us = us[i], .piece = sizes_and_pieces[2 * i + 1]};
     return times;
 }
 

@@ -58,6 +58,13 @@ public:
         finish();
     }
 
+    /// To be called if the algorithm is the one over the memory of a node: it completes sums where it combines
+    /// the last input, while they are in the cache. So it must do so on all ranks.
+    void complete_in_algorithm() {
+        if (call_.collective != C::scan && call_.collective != C::exscan)
+            args_.completion = completion();
+    }
+
 private:
     bool at_root() const { return rank_ == call_.root; }
     bool reads() const {
@@ -201,9 +208,16 @@ private:
         if (scatters && call_.in_place)
             copy_bytes(static_cast<std::byte*>(call_.out.data), args_.out,
                        args_.blocks[rank_].bytes);
-        if (!call_.reduces() || call_.op.kind() != ReduceOp::Kind::average || !has_result()) return;
+        if (args_.completion.exists() || !completion().exists() || !has_result()) return;
         std::size_t const count = scatters ? args_.blocks[rank_].bytes / element_ : args_.count;
-        collectives::scale_by_ranks(call_.out.data, count, call_.out.type, averaged_ranks());
+        completion().apply(call_.out.data, count, call_.out.type);
+    }
+    /// What is done to the sums of this rank's result.
+    collectives::Completion completion() const {
+        if (!call_.reduces()) return {};
+        if (call_.op.kind() == ReduceOp::Kind::average)
+            return collectives::Completion::divide_by(averaged_ranks());
+        return collectives::Completion::multiply_by(call_.factor);
     }
     bool has_result() const {
         if (call_.collective == C::reduce) return at_root();
@@ -283,20 +297,22 @@ void run_chosen(collectives::Channel& channel, Means const& means, Invocation co
                                   "). Leave the choice to sinew"));
         return {&asked, false};
     };
-    CollectiveExecution(channel.rank(), channel.size(), means.scratch, call)
-        .run([&](Arguments& arguments, Shape& shape) {
-            arguments.segment = tuner.model().bound().segment;
-            arguments.window = tuner.model().bound().window;
-            arguments.ring = &means.ring;
-            shape.shared = fits_room(channel.room(), call);
-            shape.by_node = fits_nodes(channel.groups(), call);
-            collectives::Refinement::Trial const trial = choose(shape);
-            channel.begin();
-            auto* const room = shape.by_node ? channel.groups()->room() : channel.room();
-            if (room != nullptr) room->sign(signature_of(call.collective, call.root, shape.bytes));
-            if (trial.timed) run_timed(channel, means, trial, arguments);
-            else trial.algorithm->run(channel, arguments);
-        });
+    CollectiveExecution execution(channel.rank(), channel.size(), means.scratch, call);
+    execution.run([&](Arguments& arguments, Shape& shape) {
+        arguments.segment = tuner.model().bound().segment;
+        arguments.window = tuner.model().bound().window;
+        arguments.ring = &means.ring;
+        shape.shared = fits_room(channel.room(), call);
+        shape.by_node = fits_nodes(channel.groups(), call);
+        collectives::Refinement::Trial const trial = choose(shape);
+        if (trial.algorithm == &collectives::shared_algorithm(call.collective))
+            execution.complete_in_algorithm();
+        channel.begin();
+        auto* const room = shape.by_node ? channel.groups()->room() : channel.room();
+        if (room != nullptr) room->sign(signature_of(call.collective, call.root, shape.bytes));
+        if (trial.timed) run_timed(channel, means, trial, arguments);
+        else trial.algorithm->run(channel, arguments);
+    });
 }
 
 /// Returns whether a reduction of 16-bit floats runs on f32, to be rounded once, not at every step.
@@ -345,11 +361,12 @@ void perform(collectives::Channel& channel, Means const& means, Invocation const
 bool perform_over_memory(node_memory::Room& room, node_memory::Waiter& waiter,
                          collectives::Scratch& scratch, Invocation const& call) {
     if (!fits_room(&room, call)) return false;
-    CollectiveExecution(room.rank(), room.size(), scratch, call)
-        .run([&](Arguments const& arguments, Shape const& shape) {
-            room.sign(signature_of(call.collective, call.root, shape.bytes));
-            collectives::node::run(call.collective, {room, waiter, arguments});
-        });
+    CollectiveExecution execution(room.rank(), room.size(), scratch, call);
+    execution.complete_in_algorithm();
+    execution.run([&](Arguments const& arguments, Shape const& shape) {
+        room.sign(signature_of(call.collective, call.root, shape.bytes));
+        collectives::node::run(call.collective, {room, waiter, arguments});
+    });
     return true;
 }
 

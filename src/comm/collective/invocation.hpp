@@ -22,6 +22,7 @@ struct Invocation {
     Buffer out{nullptr, 0, DataType::Kind::u8};
     bool in_place = false;
     ReduceOp op = sum;
+    double factor = 1;  ///< of `sum`: what the results are multiplied by; the same on all ranks
     int root = 0;
     Parts parts =
         Parts(std::span<std::size_t const>{});  ///< parts of the long buffer; alltoallv: of `out`

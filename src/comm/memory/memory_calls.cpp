@@ -150,7 +150,8 @@ bool CommunicatorState::allreduce_at_once(ConstBuffer in, Buffer out, ReduceOp c
     std::size_t const bytes = in.bytes();
     if (bytes > Room::short_bytes || !can_run_at_once(options)) return false;
     Room& room = *room_;
-    Kernel const kernel = kernel_for_result(in, out, op, room.size());
+    bool const averages = op.kind() == ReduceOp::Kind::average && in.type.is_floating();
+    Kernel const kernel = kernel_for_result(in, out, averages ? sum : op, room.size());
     if (kernel == nullptr) return false;
 
     MemoryCall call(*this, reduction_record(Collective::allreduce, in, op));
@@ -164,6 +165,8 @@ bool CommunicatorState::allreduce_at_once(ConstBuffer in, Buffer out, ReduceOp c
     for (int r = 0; r < room.size(); ++r) inputs[static_cast<std::size_t>(r)] = message.of(r);
     inputs[static_cast<std::size_t>(room.rank())] = in.data;
     kernel(out.data, inputs.data(), room.size(), in.count);
+    if (averages)
+        collectives::Completion::divide_by(room.size()).apply(out.data, in.count, in.type);
     room.finish_together();
     return true;
 }

@@ -59,6 +59,70 @@ TEST(MemoryCalls, ThatWaitInVainNameTheirArguments) {
     });
 }
 
+/// An average of all ranks' elements, in each form of the call; `rank` chooses one, and another for each `turn`.
+template <class T>
+std::vector<T> averaged(Communicator& comm, Collective collective, std::vector<T> data, int turn) {
+    std::size_t const part = data.size() / static_cast<std::size_t>(comm.size());
+    CallOptions options;
+    int const form = (comm.rank() + turn) % 4;
+    if (form == 1) options.timeout = std::chrono::minutes(1);
+    if (form == 2) options.algorithm = "shared";
+    switch (collective) {
+        case Collective::reduce: {
+            int const root = turn % comm.size();
+            comm.reduce(data, average, root, options);
+            comm.broadcast(data, root);
+            return data;
+        }
+        case Collective::reduce_scatter_block: {
+            std::vector<T> own(part);
+            comm.reduce_scatter_block(data, own, average, options);
+            comm.allgather(own, data);
+            return data;
+        }
+        default:
+            if (form == 3) comm.iallreduce(data, average).wait();
+            else comm.allreduce(data, average, options);
+            return data;
+    }
+}
+
+template <class T>
+void expect_averages(int ranks) {
+    run_thread_ranks(ranks, [&](Communicator& comm) {
+        make_room(comm);
+        for (std::size_t const each : {1u, 8u, 300u, 5000u, 60000u}) {
+            std::size_t const count = each * static_cast<std::size_t>(ranks);
+            std::vector<T> expected(count);
+            auto const value = [&](int rank, std::size_t i) {
+                return T(static_cast<float>(static_cast<int>(i % 61) * (rank + 2) - 40) / 8);
+            };
+            std::vector<T> own(count), sums(count);
+            for (std::size_t i = 0; i < count; ++i) own[i] = value(comm.rank(), i);
+            sums = own;
+            comm.allreduce(sums, sum);
+            for (std::size_t i = 0; i < count; ++i)
+                expected[i] = T(static_cast<double>(sums[i]) / ranks);
+            for (auto const collective :
+                 {Collective::allreduce, Collective::reduce, Collective::reduce_scatter_block})
+                for (int turn = 0; turn < 4; ++turn)
+                    ASSERT_EQ(averaged(comm, collective, own, turn), expected)
+                        << name(collective) << " of " << each << " elements per rank, turn "
+                        << turn;
+        }
+    });
+}
+
+// Ranks divide where they combine. Whoever calls in another way, or gets a part that another rank has
+// combined, must not divide it again.
+TEST(MemoryCalls, AverageOnceInEveryForm) {
+    for (int const ranks : {2, 3, 4}) {
+        SCOPED_TRACE(ranks);
+        expect_averages<float>(ranks);
+        expect_averages<double>(ranks);
+    }
+}
+
 /// Calls the collectives that have a short form, with `count` elements per rank.
 void call_all(Communicator& comm, int root, std::size_t count, CallOptions const& options) {
     int const self = comm.rank(), ranks = comm.size();
