@@ -178,26 +178,24 @@ struct BlockFour {
             value.values[i] = value.values[i] + other.values[i] * scale;
     }
 
-    /// The codes; `residual` (of these four, or null) becomes what is lost.
+    /// Returns the codes, and replaces the elements by what is lost if `feeds_back`.
     template <class Code>
-    SINEW_HOST_DEVICE FourCodes encode(float* residual, BlockScale of_block) const {
+    SINEW_HOST_DEVICE FourCodes encode(BlockScale of_block, bool feeds_back) {
         auto const [scale, inverse] = of_block;
-        bool const ordinary = scale == scale;  // else a block with NaN or infinity
-        FourCodes made = {};
-        FourValues lost = {};
-        if (ordinary) {
-            FourValues scaled;
-            SINEW_UNROLL
-            for (unsigned i = 0; i < elements; ++i) scaled.values[i] = value.values[i] * inverse;
-            made = encoded(Code{}, scaled);
-            if (residual != nullptr) {
-                FourValues const kept = decoded(Code{}, made);
-                SINEW_UNROLL
-                for (unsigned i = 0; i < elements; ++i)
-                    lost.values[i] = value.values[i] - kept.values[i] * scale;
-            }
+        if (!(scale == scale)) {  // a block with NaN or infinity
+            value = {};
+            return {};
         }
-        if (residual != nullptr) store(residual, lost);
+        FourValues scaled;
+        SINEW_UNROLL
+        for (unsigned i = 0; i < elements; ++i) scaled.values[i] = value.values[i] * inverse;
+        FourCodes const made = encoded(Code{}, scaled);
+        if (feeds_back) {
+            FourValues const kept = decoded(Code{}, made);
+            SINEW_UNROLL
+            for (unsigned i = 0; i < elements; ++i)
+                value.values[i] = value.values[i] - kept.values[i] * scale;
+        }
         return made;
     }
 };
@@ -226,15 +224,17 @@ struct QuantiseLane {
     }
     SINEW_HOST_DEVICE std::uint32_t largest() const { return own.largest(); }
     SINEW_HOST_DEVICE void store(Quantisation const& call, std::uint64_t item, std::uint32_t lane,
-                                 BlockScale scale) const {
-        std::uint64_t const first = item * block_elements + lane * BlockFour::elements;
-        float* const residual = call.residual != nullptr ? call.residual + first : nullptr;
+                                 BlockScale scale) {
+        bool const feeds_back = call.residual != nullptr;
         std::uint64_t const row = item / call.blocks, block = item % call.blocks;
         auto* const to = static_cast<std::uint8_t*>(call.rows) + row * block_row_bytes(call.blocks);
         if (lane == 0) sgd::store(to + scale_offset(block), scale.scale);
         sgd::store(to + codes_offset(call.blocks, block) + lane * sizeof(FourCodes),
-                   call.format == BlockFormat::fp8 ? own.encode<Fp8>(residual, scale)
-                                                   : own.encode<Int8>(residual, scale));
+                   call.format == BlockFormat::fp8 ? own.encode<Fp8>(scale, feeds_back)
+                                                   : own.encode<Int8>(scale, feeds_back));
+        if (feeds_back)
+            sgd::store(call.residual + item * block_elements + lane * BlockFour::elements,
+                       own.value);
     }
 };
 
@@ -272,28 +272,38 @@ struct RowSumLane {
         return most;
     }
     SINEW_HOST_DEVICE void store(RowSum const& call, std::uint64_t item, std::uint32_t lane,
-                                 BlockScale scale) const {
+                                 BlockScale scale) {
         std::uint64_t const block = block_of(item, lane);
         if (block >= call.blocks) return;
-        SixteenCodes made;
-        SINEW_UNROLL
-        for (std::uint32_t k = 0; k < fours; ++k) {
-            float* const residual = call.residual != nullptr ? call.residual + first(block, lane) +
-                                                                   k * BlockFour::elements
-                                                             : nullptr;
-            made.fours[k] = call.format == BlockFormat::fp8 ? own[k].encode<Fp8>(residual, scale)
-                                                            : own[k].encode<Int8>(residual, scale);
-        }
-        auto* const row = static_cast<std::uint8_t*>(call.result);
-        if (lane % block_lanes == 0) sgd::store(row + scale_offset(block), scale.scale);
-        std::uint8_t* const to = row + codes_at(call, block, lane);
-        if (is_aligned(to, sizeof made)) return sgd::store(to, made);
-        SINEW_UNROLL
-        for (std::uint32_t k = 0; k < fours; ++k)
-            sgd::store(to + k * sizeof(FourCodes), made.fours[k]);
+        if (call.format == BlockFormat::fp8) store_as<Fp8>(call, block, lane, scale);
+        else store_as<Int8>(call, block, lane, scale);
     }
 
 private:
+    /// All arithmetic first: stores that follow each other share the accesses of the memory.
+    template <class Code>
+    SINEW_HOST_DEVICE void store_as(RowSum const& call, std::uint64_t block, std::uint32_t lane,
+                                    BlockScale scale) {
+        SixteenCodes made;
+        SINEW_UNROLL
+        for (std::uint32_t k = 0; k < fours; ++k)
+            made.fours[k] = own[k].template encode<Code>(scale, call.residual != nullptr);
+        auto* const row = static_cast<std::uint8_t*>(call.result);
+        if (lane % block_lanes == 0) sgd::store(row + scale_offset(block), scale.scale);
+        std::uint8_t* const to = row + codes_at(call, block, lane);
+        if (is_aligned(to, sizeof made)) {
+            sgd::store(to, made);
+        } else {
+            SINEW_UNROLL
+            for (std::uint32_t k = 0; k < fours; ++k)
+                sgd::store(to + k * sizeof(FourCodes), made.fours[k]);
+        }
+        if (call.residual == nullptr) return;
+        SINEW_UNROLL
+        for (std::uint32_t k = 0; k < fours; ++k)
+            sgd::store(call.residual + first(block, lane) + k * BlockFour::elements, own[k].value);
+    }
+
     SINEW_HOST_DEVICE static std::uint64_t block_of(std::uint64_t item, std::uint32_t lane) {
         return item * blocks + lane / block_lanes;
     }

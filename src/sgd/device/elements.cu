@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(block_threads, 6)
     dequantise_lane(call, this_lane());
 }
 
-__global__ void __launch_bounds__(block_threads, 3)
+__global__ void __launch_bounds__(block_threads, 4)
     sinew_sum_rows(__grid_constant__ RowSum const call) {
     for_each_block<RowSumLane>(call);
 }

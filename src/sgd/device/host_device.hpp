@@ -35,11 +35,20 @@ SINEW_HOST_DEVICE T load(void const* memory) {
 #endif
 }
 
-/// Writes a value to memory that is aligned for it.
+/// Writes a value to memory that is aligned for it: on a GPU by one access of its size, if that is 16 or fewer bytes.
 template <class T>
 SINEW_HOST_DEVICE void store(void* memory, T const& value) {
 #ifdef __CUDA_ARCH__
-    *static_cast<T*>(memory) = value;
+    // The compiler may take a structure apart, and write its members one by one.
+    if constexpr (sizeof(T) == sizeof(uint4) && alignof(T) == sizeof(uint4)) {
+        auto const word = std::bit_cast<uint4>(value);
+        asm volatile(
+            "st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(memory)),
+            "r"(word.x), "r"(word.y), "r"(word.z), "r"(word.w)
+            : "memory");
+    } else {
+        *static_cast<T*>(memory) = value;
+    }
 #else
     std::memcpy(memory, &value, sizeof value);
 #endif

@@ -123,6 +123,17 @@ TEST(MemoryCalls, AverageOnceInEveryForm) {
     }
 }
 
+// The short way sums the counts.
+TEST(MemoryCalls, CountsWhoseSumWrapsAroundAreRefused) {
+    run_thread_ranks(2, [](Communicator& comm) {
+        make_room(comm);
+        std::vector<std::size_t> const counts{std::size_t{0} - 1, 3};
+        std::vector<int> const in(2, 1);
+        std::vector<int> out(3);
+        EXPECT_THROW(comm.reduce_scatter(in, out, counts, sum), UsageError);
+    });
+}
+
 /// Calls the collectives that have a short form, with `count` elements per rank.
 void call_all(Communicator& comm, int root, std::size_t count, CallOptions const& options) {
     int const self = comm.rank(), ranks = comm.size();

@@ -95,6 +95,28 @@ TEST_P(InACollective, ARankThatIsKilledIsNamedByAll) {
     EXPECT_EQ(ranks.result(1), "");
 }
 
+/// The same on a node of two, which hand each other their slots.
+class InACollectiveOfTwo : public InACollective {};
+INSTANTIATE_TEST_SUITE_P(
+    Long, InACollectiveOfTwo,
+    testing::Combine(testing::Values(static_cast<int>(Collective::allreduce),
+                                     static_cast<int>(Collective::reduce_scatter),
+                                     static_cast<int>(Collective::allgather),
+                                     static_cast<int>(Collective::alltoall)),
+                     testing::Values(100000, 3000000)),
+    call_name);
+
+TEST_P(InACollectiveOfTwo, ARankThatIsKilledIsNamed) {
+    ProcessRanks ranks({.ranks = 2}, [](Communicator& comm) {
+        return loop(comm, [] { ::kill(::getpid(), SIGKILL); });
+    });
+    ASSERT_TRUE(ranks.all_have_ended());
+    EXPECT_THAT(ranks.result(0),
+                AllOf(StartsWith("PeerLost: rank 0"), HasSubstr("rank 1 on node has died")))
+        << ranks.said(0);
+    EXPECT_EQ(ranks.result(1), "");
+}
+
 // The others wait for their requests, or test them.
 TEST(InMemory, ARankThatIsKilledEndsTheRequestsOfAll) {
     for (bool const tests : {false, true}) {
