@@ -61,11 +61,11 @@ void alltoall(NodeCall const& call) {
             int const from = call.peer(step);
             PairwiseReceiver(call, from, args.out_block(from)).receive(round);
         }
-        room.publish(Stage::consumed, round + 1);
+        if (round + 1 < rounds) room.publish(Stage::consumed, round + 1);
     }
     room.note_all_entered();
-    room.publish(Stage::consumed, Room::all_rounds);
-    room.finish();
+    room.finish_quietly();
+    room.publish(Stage::consumed, Room::all_rounds);  // rings for both
     sender.await_readers();
     if (trial) trial->done();
 }

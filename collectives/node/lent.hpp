@@ -101,7 +101,7 @@ public:
 
 private:
     /// Below it, the system calls take longer than the copy that they save.
-    static constexpr std::size_t least_private_bytes = std::size_t{128} << 10;
+    static constexpr std::size_t least_private_bytes = std::size_t{64} << 10;
 
     /// The owner has ended, or its buffer is gone because the call has failed there, which the wait
     /// finds out and throws. Returns after a while if not, unless that is `certain`.

@@ -106,6 +106,8 @@ public:
     std::uint64_t operation() const { return operation_; }
     /// Publishes that this rank reads nothing more of the current operation.
     void finish() { publish_finished(operation_); }
+    /// The same, if this rank publishes something else right after: it rings no bell.
+    void finish_quietly() { own().finished.value.store(operation_, std::memory_order_release); }
     /// Records that all ranks have entered the current operation, and so finished all before, unless
     /// one of them said that it had not.
     void note_all_entered() {
