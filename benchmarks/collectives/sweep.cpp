@@ -65,7 +65,9 @@ RunInfo Sweep::describe() {
     info.limits.copies = measure_copy_rates(comm_, info.limits.processors, [this] { sync(); });
     if (!processors_.oversubscribed && !options_.zero_copy)
         info.limits.exchanges = measure_exchange_times(comm_, [this] { sync(); });
-    if (processors_.oversubscribed && !options_.zero_copy)
+    bool const sums = std::count(options_.collectives.begin(), options_.collectives.end(),
+                                 Collective::allreduce) > 0;
+    if (sums && processors_.oversubscribed && !options_.zero_copy)
         info.limits.sums = measure_sum_times(comm_, info.limits.processors, [this] { sync(); });
     double switching = 0;
     if (processors_.oversubscribed && comm_.rank() == 0) switching = measure_context_switch();

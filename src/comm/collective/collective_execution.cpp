@@ -217,6 +217,7 @@ private:
         if (!call_.reduces()) return {};
         if (call_.op.kind() == ReduceOp::Kind::average)
             return collectives::Completion::divide_by(averaged_ranks());
+        if (call_.op.kind() != ReduceOp::Kind::sum) return {};
         return collectives::Completion::multiply_by(call_.factor);
     }
     bool has_result() const {

@@ -123,6 +123,7 @@ Fingerprint Fingerprint::of(Invocation const& call, std::uint64_t sequence, int 
         print.op_name_hash = hash(op_name.data(), op_name.size());
         op_name.copy(print.op_name.data(), print.op_name.size() - 1);
     }
+    print.factor = call.factor;
     print.device = call.device ? 1 : 0;
     print.algorithm = hash(call.options.algorithm.data(), call.options.algorithm.size());
     return print;

@@ -22,7 +22,8 @@ struct Invocation {
     Buffer out{nullptr, 0, DataType::Kind::u8};
     bool in_place = false;
     ReduceOp op = sum;
-    double factor = 1;  ///< of `sum`: what the results are multiplied by; the same on all ranks
+    double factor =
+        1;  ///< of `sum` in host memory: what the results are multiplied by, on all ranks alike
     int root = 0;
     Parts parts =
         Parts(std::span<std::size_t const>{});  ///< parts of the long buffer; alltoallv: of `out`
@@ -78,6 +79,7 @@ struct Fingerprint {
     std::uint64_t parts = 0;  ///< hash of counts that all ranks must agree on
     std::uint64_t algorithm = 0;
     std::uint64_t op_name_hash = 0;  ///< user-defined operations only
+    double factor = 1;
     std::uint32_t type_size = 0;
     std::int32_t root = 0;
     std::uint8_t collective = 0;

@@ -44,6 +44,7 @@ std::optional<Request> CommunicatorState::post(ShortCall const& call) {
 std::optional<ShortCall> CommunicatorState::short_call_of(Invocation const& call) const {
     switch (call.collective) {
         case Collective::allreduce:
+            if (call.factor != 1) return std::nullopt;
             return short_allreduce(*room_, call.in, call.out, call.op);
         case Collective::broadcast:
             return short_broadcast(*room_, call.out, call.root);

@@ -10,8 +10,8 @@ RowShape::RowShape(std::size_t count, std::size_t ranks, GradientOptions const& 
     : format(options.wire), error_feedback(options.error_feedback), rows(ranks) {
     std::size_t const all = (count + block_elements - 1) / block_elements;
     blocks = (all + ranks - 1) / ranks;
-    // So many that GPUs can read the codes of every row in words of 16 bytes.
-    if (is_quantised()) blocks = (blocks + 3) / 4 * 4;
+    // So many that GPUs can read the codes of every row in words of 16 bytes; short rows stay short.
+    if (is_quantised() && blocks >= 16) blocks = (blocks + 3) / 4 * 4;
 }
 
 HostCoder::HostCoder(RowShape const& shape, std::vector<Gap> gaps, float* elements,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one lane of a warp does to blocks of fp8 or int8. A class that encodes has an item of one or more
-// blocks at a time, each in `block_lanes` neighbouring lanes: between its `load` and `store` these find the
-// largest magnitude of their block. Rows and arithmetic are those of src/sgd/coding/block_coding.hpp.
+// blocks at a time, each in `block_lanes` neighbouring lanes, which find the largest magnitude of their block
+// between `load` and `store`. Rows and arithmetic are those of src/sgd/coding/block_coding.hpp.
 #pragma once
 
 #include <bit>

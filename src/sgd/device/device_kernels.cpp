@@ -166,7 +166,7 @@ void DeviceKernels::dequantise(Dequantisation const& call, CudaDriver::Stream st
 void DeviceKernels::sum_rows(RowSum const& call, CudaDriver::Stream stream) const {
     if (call.blocks == 0) return;
     need_pointer("sum_rows", "result", call.result, sizeof(float));
-    if (call.row_count != 0) check_blocks("sum_rows", call.rows, nullptr, call.residual);
+    check_blocks("sum_rows", call.row_count != 0 ? call.rows : call.result, nullptr, call.residual);
     launch_warps(Kernel::sum_rows, call, RowSumLane::items(call), stream);
 }
 

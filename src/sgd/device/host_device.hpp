@@ -35,7 +35,7 @@ SINEW_HOST_DEVICE T load(void const* memory) {
 #endif
 }
 
-/// Writes a value to memory that is aligned for it: on a GPU by one access of its size, if that is 16 or fewer bytes.
+/// Writes a value to memory that is aligned for it: on a GPU by one access, if it has 16 bytes and is aligned for them.
 template <class T>
 SINEW_HOST_DEVICE void store(void* memory, T const& value) {
 #ifdef __CUDA_ARCH__

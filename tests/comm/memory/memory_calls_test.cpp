@@ -59,53 +59,78 @@ TEST(MemoryCalls, ThatWaitInVainNameTheirArguments) {
     });
 }
 
-/// An average of all ranks' elements, in each form of the call; `rank` chooses one, and another for each `turn`.
+/// An average of all ranks' elements, which each rank calls in another form, and in another one in each `turn`.
 template <class T>
-std::vector<T> averaged(Communicator& comm, Collective collective, std::vector<T> data, int turn) {
-    std::size_t const part = data.size() / static_cast<std::size_t>(comm.size());
+std::vector<T> averaged(Communicator& comm, Collective collective, std::vector<T> const& in,
+                        int turn) {
     CallOptions options;
-    int const form = (comm.rank() + turn) % 4;
+    int const form = (comm.rank() + turn) % 5;
     if (form == 1) options.timeout = std::chrono::minutes(1);
     if (form == 2) options.algorithm = "shared";
+    // In memory that the ranks share, or this rank's own; in place or not.
+    auto const shared = comm.allocate<T>(in.size());
+    std::vector<T> own(in.size());
+    std::span<T> const data = turn % 3 == 0 ? shared : std::span(own);
+    std::copy(in.begin(), in.end(), data.begin());
+    std::span<T const> const from = data;
+    std::vector<T> out(data.size());
+    int const root = turn % comm.size();
+    auto const run = [](PersistentRequest request) {
+        request.start();
+        request.wait();
+    };
     switch (collective) {
-        case Collective::reduce: {
-            int const root = turn % comm.size();
-            comm.reduce(data, average, root, options);
+        case Collective::reduce:
+            if (form == 3) comm.ireduce(data, average, root).wait();
+            else if (form == 4) run(comm.reduce_init(data, average, root));
+            else comm.reduce(data, average, root, options);
             comm.broadcast(data, root);
-            return data;
-        }
+            break;
         case Collective::reduce_scatter_block: {
-            std::vector<T> own(part);
-            comm.reduce_scatter_block(data, own, average, options);
-            comm.allgather(own, data);
-            return data;
+            std::span<T> const part(out.data(),
+                                    data.size() / static_cast<std::size_t>(comm.size()));
+            if (form == 3) comm.ireduce_scatter_block(from, part, average).wait();
+            else comm.reduce_scatter_block(from, part, average, options);
+            comm.allgather(std::span<T const>(part), data);
+            break;
         }
         default:
-            if (form == 3) comm.iallreduce(data, average).wait();
-            else comm.allreduce(data, average, options);
-            return data;
+            if (form == 3) {
+                comm.iallreduce(data, average).wait();
+            } else if (form == 4) {
+                run(comm.allreduce_init(data, average));
+            } else if (form == 0) {
+                comm.allreduce(from, std::span(out), average, options);
+                return out;
+            } else {
+                comm.allreduce(data, average, options);
+            }
     }
+    return {data.begin(), data.end()};
+}
+
+template <class T>
+T quotient(T number, int divisor) {
+    if constexpr (std::is_same_v<T, double>) return number / divisor;
+    else return T(static_cast<float>(number) / static_cast<float>(divisor));
 }
 
 template <class T>
 void expect_averages(int ranks) {
     run_thread_ranks(ranks, [&](Communicator& comm) {
         make_room(comm);
-        for (std::size_t const each : {1u, 8u, 300u, 5000u, 60000u}) {
+        for (std::size_t const each : {0u, 1u, 8u, 300u, 5000u, 60000u}) {
             std::size_t const count = each * static_cast<std::size_t>(ranks);
-            std::vector<T> expected(count);
-            auto const value = [&](int rank, std::size_t i) {
-                return T(static_cast<float>(static_cast<int>(i % 61) * (rank + 2) - 40) / 8);
-            };
-            std::vector<T> own(count), sums(count);
-            for (std::size_t i = 0; i < count; ++i) own[i] = value(comm.rank(), i);
-            sums = own;
-            comm.allreduce(sums, sum);
+            std::vector<T> own(count), expected(count);
             for (std::size_t i = 0; i < count; ++i)
-                expected[i] = T(static_cast<double>(sums[i]) / ranks);
+                own[i] =
+                    T(static_cast<float>(static_cast<int>(i % 61) * (comm.rank() + 2) - 40) / 8);
+            expected = own;
+            comm.allreduce(expected, sum);
+            for (T& number : expected) number = quotient(number, ranks);
             for (auto const collective :
                  {Collective::allreduce, Collective::reduce, Collective::reduce_scatter_block})
-                for (int turn = 0; turn < 4; ++turn)
+                for (int turn = 0; turn < 5; ++turn)
                     ASSERT_EQ(averaged(comm, collective, own, turn), expected)
                         << name(collective) << " of " << each << " elements per rank, turn "
                         << turn;
@@ -118,6 +143,7 @@ void expect_averages(int ranks) {
 TEST(MemoryCalls, AverageOnceInEveryForm) {
     for (int const ranks : {2, 3, 4}) {
         SCOPED_TRACE(ranks);
+        expect_averages<float16>(ranks);
         expect_averages<float>(ranks);
         expect_averages<double>(ranks);
     }

@@ -219,8 +219,9 @@ std::string quantise_case(KernelMachine& machine, BlockFormat format, std::uint6
     return trial.difference();
 }
 
+/// `shift`: bytes before the rows and the sum, whose memory is aligned for 16.
 std::string sum_rows_case(KernelMachine& machine, BlockFormat format, std::uint64_t rows,
-                          std::uint64_t blocks, bool feedback) {
+                          std::uint64_t blocks, std::size_t shift, bool feedback) {
     KernelTrial trial(machine);
     // Every byte is a code; the scales must be numbers, among them NaN and zero.
     std::vector<unsigned char> bytes(rows * block_row_bytes(blocks));
@@ -235,16 +236,21 @@ std::string sum_rows_case(KernelMachine& machine, BlockFormat format, std::uint6
                         sizeof scale);
         }
     std::size_t const count = blocks * block_elements;
+    bytes.insert(bytes.begin(), shift, 0);
     auto const in = trial.add("rows", KernelTrial::Contents::bits, bytes.data(), bytes.size());
     auto const residual = trial.add("residual", KernelTrial::Contents::f32,
                                     kernel_numbers(count, 11, false).data(), count * sizeof(float));
-    auto const sum = trial.result("sum", KernelTrial::Contents::bits, block_row_bytes(blocks));
+    auto const sum =
+        trial.result("sum", KernelTrial::Contents::bits, shift + block_row_bytes(blocks));
     both(
         machine, Kernel::sum_rows,
         [&](bool device) {
-            return RowSum{
-                sum.on(device), in.on(device), feedback ? residual.on<float>(device) : nullptr,
-                rows,           blocks,        format};
+            return RowSum{sum.on<std::byte>(device) + shift,
+                          in.on<std::byte>(device) + shift,
+                          feedback ? residual.on<float>(device) : nullptr,
+                          rows,
+                          blocks,
+                          format};
         },
         [](auto& kernels, auto const& call, auto stream) { kernels.sum_rows(call, stream); });
     return trial.difference();
@@ -320,13 +326,15 @@ void add_block_cases(std::vector<KernelCase>& cases) {
                          return quantise_case(m, format, rows, 67, feedback);
                      }});
             // Rows that are aligned for reads of 16 bytes, and others.
-            for (std::uint64_t const blocks : {1, 67, 68})
+            for (auto const& [blocks, shift] : {std::pair{1, 0}, {67, 0}, {68, 0}, {68, 4}})
                 for (std::uint64_t const rows : {0, 1, 8, 15})
-                    cases.push_back({"sum_rows " + names + ", rows " + std::to_string(rows) +
-                                         ", blocks " + std::to_string(blocks),
-                                     [=](KernelMachine& m) {
-                                         return sum_rows_case(m, format, rows, blocks, feedback);
-                                     }});
+                    cases.push_back(
+                        {"sum_rows " + names + ", rows " + std::to_string(rows) + ", blocks " +
+                             std::to_string(blocks) + ", shift " + std::to_string(shift),
+                         [=, blocks = std::uint64_t(blocks),
+                          shift = std::size_t(shift)](KernelMachine& m) {
+                             return sum_rows_case(m, format, rows, blocks, shift, feedback);
+                         }});
         }
 }
 
