@@ -5,6 +5,8 @@
 // after its end, or by two threads at once, ends the process.
 #include "tests/fake_gpu/fake_nccl.hpp"
 
+#include <pthread.h>
+
 #include <array>
 #include <chrono>
 #include <condition_variable>
@@ -29,10 +31,17 @@ struct State {
     std::set<std::shared_ptr<Comm>> alive;
     std::array<Fault, most_ranks> faults{};
     std::atomic<int> revoked{0}, aborted{0}, version{22809};
+
+    State();
 };
 State& state() {
     static State* const made = new State;
     return *made;
+}
+/// Tests fork ranks, perhaps while another thread holds the mutex, which no thread of theirs would unlock.
+State::State() {
+    auto const unlock = [] { state().mutex.unlock(); };
+    ::pthread_atfork([] { state().mutex.lock(); }, unlock, unlock);
 }
 
 struct Grouped {

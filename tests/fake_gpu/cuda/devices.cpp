@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fake driver's devices and contexts.
+#include <pthread.h>
+
 #include <cstring>
 
 #include "tests/fake_gpu/cuda/driver.hpp"
@@ -9,6 +11,11 @@ namespace fake_cuda {
 State& state() {
     static State* const made = new State;
     return *made;
+}
+
+void State::keep_unlocked_in_forks() {
+    auto const unlock = [] { state().mutex.unlock(); };
+    ::pthread_atfork([] { state().mutex.lock(); }, unlock, unlock);
 }
 
 thread_local std::vector<Device*> contexts;

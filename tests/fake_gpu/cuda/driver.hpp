@@ -118,7 +118,12 @@ struct State {
 
     State() {
         for (int i = 0; i < devices; ++i) all[static_cast<std::size_t>(i)].ordinal = i;
+        keep_unlocked_in_forks();
     }
+
+private:
+    /// Tests fork ranks, perhaps while another thread holds the mutex, which no thread of theirs would unlock.
+    static void keep_unlocked_in_forks();
 };
 
 State& state();
