@@ -136,7 +136,9 @@ void DevicePaths::start_nccl(DeviceCall const& call, FailureDetector* detector,
                 .ending = std::min<std::chrono::nanoseconds>(10s, call.deadlines.silent)},
             detector);
         nccl::Communicator& communicator = nccl_->communicator();
-        bool const settled = wait_for(call.policy, call.deadlines.silent, [&] {
+        // A rank whose start has failed at once waits below for the others, as long as `silent`: those must come
+        // before.
+        bool const settled = wait_for(call.policy, call.deadlines.silent / 4 * 3, [&] {
             return communicator.state() != nccl::Communicator::State::connecting;
         });
         std::vector<nccl::Outcome> outcomes(size);
