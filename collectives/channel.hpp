@@ -34,6 +34,8 @@ public:
     }
     /// Looks at such a word before the first `idle_on_memory`.
     virtual int spins_on_memory() const { return spins(); }
+    /// Yields after these looks.
+    virtual int yields_on_memory() const { return 0; }
     /// Describes this rank and its operation for errors: "rank 0 of 4 on node-a: barrier() #3". If
     /// it is empty, the channel names only the rank.
     virtual std::string subject() const { return {}; }
@@ -154,6 +156,7 @@ private:
     public:
         explicit MemoryWaiter(Channel& channel) : channel_(channel) {}
         int spins() const override { return channel_.policy_.spins_on_memory(); }
+        int yields() const override { return channel_.policy_.yields_on_memory(); }
         std::chrono::nanoseconds idle(int round, int peer) override {
             channel_.waiting_for_ = rank_of(peer);
             return channel_.policy_.idle_on_memory(round, channel_);

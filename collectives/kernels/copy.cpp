@@ -21,7 +21,7 @@ namespace sinew::collectives::kernels::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-void stream(std::uint8_t* to, std::uint8_t const* from, std::size_t bytes) {
+void stream_lines(std::uint8_t* to, std::uint8_t const* from, std::size_t bytes) {
     hn::ScalableTag<std::uint8_t> const d;
     constexpr std::size_t line = 64;
     constexpr std::size_t step = hn::MaxLanes(d);
@@ -37,7 +37,6 @@ void stream(std::uint8_t* to, std::uint8_t const* from, std::size_t bytes) {
         for (std::size_t k = 0; k < line; k += step)
             hn::Stream(hn::LoadU(d, from + i + k), d, to + i + k);
     std::memcpy(to + i, from + i, bytes - i);
-    hwy::FlushStream();
 }
 
 void copy_lines_demoting(std::uint8_t* to, std::uint8_t const* from, std::size_t bytes) {
@@ -60,9 +59,16 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace sinew::collectives::kernels {
 
-void copy_bypassing(void* to, void const* from, std::size_t bytes) {
-    SINEW_DISPATCH(stream)
+void stream(void* to, void const* from, std::size_t bytes) {
+    SINEW_DISPATCH(stream_lines)
     (static_cast<std::uint8_t*>(to), static_cast<std::uint8_t const*>(from), bytes);
+}
+
+void fence_streams() { hwy::FlushStream(); }
+
+void copy_bypassing(void* to, void const* from, std::size_t bytes) {
+    stream(to, from, bytes);
+    fence_streams();
 }
 
 void copy_demoting(void* to, void const* from, std::size_t bytes) {

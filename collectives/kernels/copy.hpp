@@ -11,6 +11,11 @@ namespace sinew::collectives::kernels {
 /// that another core holds, and orders them before all later stores. The memory must not overlap.
 void copy_bypassing(void* to, void const* from, std::size_t bytes);
 
+/// The same without that order: others may read the copy only after `fence_streams` of this thread. For many short copies in sequence,
+/// each of which would wait for its stores.
+void stream(void* to, void const* from, std::size_t bytes);
+void fence_streams();
+
 /// Copies, and hints to move each line from the caches of this core to the one that all cores share. Requires:
 /// knows_demote(). The memory must not overlap.
 void copy_demoting(void* to, void const* from, std::size_t bytes);

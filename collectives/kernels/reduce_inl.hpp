@@ -10,7 +10,9 @@
 #define SINEW_REDUCE_INL
 #endif
 
+#include "collectives/kernels/copy.hpp"
 #include "collectives/kernels/lanes_inl.hpp"
+#include "collectives/reducer.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace sinew::collectives::kernels::HWY_NAMESPACE {
@@ -31,9 +33,36 @@ HWY_INLINE Byte const* at(void const* input, std::size_t offset) {
     return static_cast<Byte const*>(input) + offset;
 }
 
-/// Two inputs, the usual case. There is no loop over inputs, so pointers stay in registers.
+// Copies at most 128 bytes.
+HWY_INLINE void copy_part(Byte* to, Byte const* from, std::size_t bytes) {
+    auto* const t = reinterpret_cast<std::byte*>(to);
+    auto const* const f = reinterpret_cast<std::byte const*>(from);
+    std::size_t const first = bytes > 64 ? 64 : bytes;
+    copy_in_line(t, f, first);
+    if (bytes > first) copy_in_line(t + first, f + first, bytes - first);
+}
+
+// Vectors that begin with a part of each input, and end with zeros.
+template <std::size_t step>
+struct Copies {
+    alignas(64) Byte vectors[max_fused_inputs][step];
+    void const* in[max_fused_inputs] = {};
+
+    HWY_INLINE void const* add(int k, Byte const* part, std::size_t bytes) {
+        std::memset(vectors[k], 0, step);
+        copy_part(vectors[k], part, bytes);
+        return in[k] = vectors[k];
+    }
+};
+
+// Two inputs, the usual case. There is no loop over inputs, so pointers stay in registers.
 struct TwoInputs {
     void const *lower, *higher;
+
+    template <std::size_t step>
+    HWY_INLINE TwoInputs copied(Copies<step>& to, std::size_t offset, std::size_t bytes) const {
+        return {to.add(0, at(lower, offset), bytes), to.add(1, at(higher, offset), bytes)};
+    }
 
     template <class Element, class Op, class D>
     HWY_INLINE auto combine(D d, std::size_t offset) const {
@@ -52,6 +81,12 @@ struct TwoInputs {
 struct ManyInputs {
     void const* const* in;
     int inputs;
+
+    template <std::size_t step>
+    HWY_INLINE ManyInputs copied(Copies<step>& to, std::size_t offset, std::size_t bytes) const {
+        for (int k = 0; k < inputs; ++k) to.add(k, at(in[k], offset), bytes);
+        return {to.in, inputs};
+    }
 
     template <class Element, class Op, class D>
     HWY_INLINE auto combine(D d, std::size_t offset) const {
@@ -91,25 +126,31 @@ HWY_INLINE std::size_t bytes_to_alignment(Byte const* p) {
     return skip % element == 0 ? skip : 0;
 }
 
-// Requires: at least one vector. A rest shorter than a vector is part of a first or last vector
-// that overlaps its neighbors; both are computed before and stored after all others: `out` may be
-// an input.
+// Less than a vector at `offset`, by way of copies: nothing beyond it is read or written.
+template <class Element, class Op, class D, class Inputs>
+HWY_INLINE void combine_part(D d, Byte* out, Inputs in, std::size_t offset, std::size_t bytes) {
+    constexpr std::size_t step = hn::MaxLanes(D()) * Element::bytes;
+    Copies<step> copies;
+    alignas(64) Byte result[step];
+    Element::store(d, in.copied(copies, offset, bytes).template combine<Element, Op>(d, 0), result);
+    copy_part(out + offset, result, bytes);
+}
+
+// Requires: at least one vector. Every byte is read once, in ascending order, and up to 1 KiB in a loop with one vector
+// in each step: where an input lies in the cache of another core, this takes two thirds of the time that four in a step or two vectors that
+// overlap take (Intel Xeon, Emerald Rapids).
 template <class Element, class Op, class D, class Inputs>
 HWY_INLINE void sweep(D d, Byte* out, Inputs in, std::size_t bytes) {
     constexpr std::size_t step = hn::MaxLanes(D()) * Element::bytes;
-    constexpr std::size_t worth_aligning = 16 * step;
-    std::size_t const last = bytes - step;
-    auto const begin = in.template combine<Element, Op>(d, 0);
-    auto const end = in.template combine<Element, Op>(d, last);
-    std::size_t const start =
-        bytes < worth_aligning ? 0 : bytes_to_alignment<step, Element::bytes>(out);
-    std::size_t offset = start;
-    for (; offset + 4 * step <= bytes; offset += 4 * step)
-        in.template combine_four<Element, Op>(d, out, offset);
-    for (; offset < last; offset += step)
+    constexpr std::size_t worth_aligning = 16 * step, worth_unrolling = 8 * step;
+    std::size_t offset = bytes < worth_aligning ? 0 : bytes_to_alignment<step, Element::bytes>(out);
+    if (offset > 0) combine_part<Element, Op>(d, out, in, 0, offset);
+    if (bytes >= worth_unrolling)
+        for (; offset + 4 * step <= bytes; offset += 4 * step)
+            in.template combine_four<Element, Op>(d, out, offset);
+    for (; offset + step <= bytes; offset += step)
         Element::store(d, in.template combine<Element, Op>(d, offset), out + offset);
-    if (start > 0) Element::store(d, begin, out);
-    Element::store(d, end, out + last);
+    if (offset < bytes) combine_part<Element, Op>(d, out, in, offset, bytes - offset);
 }
 
 // Does the same for a few vectors.

@@ -54,16 +54,31 @@ void in_place_of_all(NodeCall const& call, bool bypass) {
     std::size_t const part = (args.bytes() / call.ranks() + unit) / unit * unit;
     std::size_t const first = std::min(self * part, args.bytes());
     std::size_t const end = std::min(first + part, args.bytes());
-    alignas(64) std::array<std::byte, tile_bytes> tile;
-    for_each_tile(end - first, args.element, [&](std::size_t at, std::size_t length) {
+    auto const combine = [&](std::byte* to, std::size_t at, std::size_t length) {
         Inputs inputs;
         for (std::size_t r = 0; r < call.ranks(); ++r) inputs[r] = in[r] + first + at;
-        bool const outside = bypass && length <= tile.size();
-        std::byte* const to = outside ? tile.data() : out[self] + first + at;
         call.args.combine_all(to, {inputs.data(), call.ranks()}, length);
-        for (std::size_t step = outside ? 0 : 1; step < call.ranks(); ++step)
-            store_bytes(bypass, out[(self + step) % call.ranks()] + first + at, to, length);
-    });
+    };
+    auto const result_of = [&](std::size_t step) {
+        return out[(self + step) % call.ranks()] + first;
+    };
+    if (bypass) {
+        alignas(64) std::array<std::byte, bypassing_tile_bytes> tile;
+        for_each_bypassing_tile(
+            result_of(0), end - first, args.element, [&](std::size_t at, std::size_t length) {
+                std::byte* const to = length > tile.size() ? result_of(0) + at : tile.data();
+                combine(to, at, length);
+                for (std::size_t step = to == tile.data() ? 0 : 1; step < call.ranks(); ++step)
+                    kernels::stream(result_of(step) + at, to, length);
+            });
+        kernels::fence_streams();
+    } else {
+        for_each_tile(end - first, args.element, [&](std::size_t at, std::size_t length) {
+            combine(result_of(0) + at, at, length);
+            for (std::size_t step = 1; step < call.ranks(); ++step)
+                std::memcpy(result_of(step) + at, result_of(0) + at, length);
+        });
+    }
     room.publish(Stage::reduced, 1);
     room.await_stage_of_all(call.waiter, Stage::reduced, 1);
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <span>
 
@@ -55,11 +56,13 @@ inline bool reached_by_others(Room const& room, int ranks, Stage stage, std::siz
 /// The inputs of a reduction, by rank.
 using Inputs = std::array<void const*, Room::most_ranks>;
 
-/// Bytes of the last-level cache.
+/// Bytes of the last-level cache that the ranks of a node can count on. A virtual machine reports all of the socket's, most of which
+/// others use.
 inline std::size_t last_level_cache() {
     static std::size_t const bytes = [] {
         long const known = ::sysconf(_SC_LEVEL3_CACHE_SIZE);
-        return known > 0 ? static_cast<std::size_t>(known) : std::size_t{32} << 20;
+        constexpr std::size_t unknown = std::size_t{32} << 20, most = std::size_t{64} << 20;
+        return known > 0 ? std::min(static_cast<std::size_t>(known), most) : unknown;
     }();
     return bytes;
 }
@@ -80,6 +83,24 @@ void for_each_tile(std::size_t bytes, std::size_t element, F const& f) {
     std::size_t const step = std::max(tile_bytes / element, std::size_t{1}) * element;
     for (std::size_t offset = 0; offset < bytes; offset += step)
         f(offset, std::min(step, bytes - offset));
+}
+
+/// Results that are stored past the cache are combined in tiles that are much shorter than the first-level cache: they are read
+/// again at once, and must not displace inputs that the processor has fetched ahead.
+inline constexpr std::size_t bypassing_tile_bytes = 1024;
+
+/// Calls `f(offset, bytes)` for such tiles of `to`, of whole elements (of one element that is longer). They end at cache lines as
+/// far as elements allow, since a line that is stored in two parts is read from memory first.
+template <class F>
+void for_each_bypassing_tile(std::byte const* to, std::size_t bytes, std::size_t element,
+                             F const& f) {
+    std::size_t const step = std::max(bypassing_tile_bytes / element, std::size_t{1}) * element;
+    std::size_t const begin = reinterpret_cast<std::uintptr_t>(to) % 64;
+    std::size_t length = step > 64 ? step - begin / element * element : step;
+    for (std::size_t offset = 0; offset < bytes; offset += length, length = step) {
+        length = std::min(length, bytes - offset);
+        f(offset, length);
+    }
 }
 
 /// The rounds in which pieces of at most `piece` bytes pass, and piece number `round` of `bytes`.

@@ -33,6 +33,7 @@ public:
             if (round + 1 < rounds_) contribute(round + 1);
             reduce(round);
         }
+        if (stores_.results_bypass) kernels::fence_streams();
         room_.end_exchange(rounds_);
         room_.finish();
     }
@@ -60,14 +61,21 @@ private:
             std::array<void const*, 2> const inputs{in[0] + at, in[1] + at};
             call_.args.combine_all(to, inputs, bytes);
         };
-        if (!stores_.results_bypass && !call_.args.completion.exists())
-            return combine(out, 0, bytes_in(round));
-        alignas(64) std::array<std::byte, tile_bytes> tile;
-        for_each_tile(bytes_in(round), call_.args.element, [&](std::size_t at, std::size_t bytes) {
-            if (!stores_.results_bypass || bytes > tile.size()) return combine(out + at, at, bytes);
-            combine(tile.data(), at, bytes);
-            kernels::copy_bypassing(out + at, tile.data(), bytes);
-        });
+        std::size_t const bytes = bytes_in(round), element = call_.args.element;
+        if (stores_.results_bypass) {
+            alignas(64) std::array<std::byte, bypassing_tile_bytes> tile;
+            for_each_bypassing_tile(out, bytes, element, [&](std::size_t at, std::size_t length) {
+                if (length > tile.size()) return combine(out + at, at, length);
+                combine(tile.data(), at, length);
+                kernels::stream(out + at, tile.data(), length);
+            });
+        } else if (call_.args.completion.exists()) {
+            for_each_tile(bytes, element, [&](std::size_t at, std::size_t length) {
+                combine(out + at, at, length);
+            });
+        } else {
+            combine(out, 0, bytes);
+        }
     }
 
     NodeCall const& call_;

@@ -197,6 +197,7 @@ private:
                 combine(round, part, part.offset - own.offset,
                         partial_of(domain_ - 1, rank, round) + at);
             });
+        if (stores_.results_bypass) kernels::fence_streams();
         room_.publish(Stage::reduced, round + 1);
     }
 
@@ -227,7 +228,7 @@ private:
             std::byte* const to = bypass ? tile.data() : result;
             combine(to);
             store_bytes(stores_.slots_bypass, slot + t, to, length);
-            if (bypass && out != nullptr) kernels::copy_bypassing(result, to, length);
+            if (bypass && out != nullptr) kernels::stream(result, to, length);
         });
     }
 

@@ -380,9 +380,11 @@ void CommunicatorState::compare_fingerprints(collectives::Channel& channel, Invo
 
 ProgressPolicy::Pace CommunicatorState::pace() const {
     // With more ranks than cores, a polling rank takes the core from the rank that it waits for.
-    return settings_.oversubscribed
-               ? ProgressPolicy::Pace{.spins = 2, .yields = 4000, .memory_spins = 4}
-               : ProgressPolicy::Pace{.spins = 300, .yields = 20000};
+    return settings_.oversubscribed ? ProgressPolicy::Pace{.spins = 2,
+                                                           .yields = 4000,
+                                                           .memory_spins = 4,
+                                                           .memory_yields = 3}
+                                    : ProgressPolicy::Pace{.spins = 300, .yields = 20000};
 }
 
 void CommunicatorState::throw_if_lost() {

@@ -10,6 +10,7 @@
 
 #include <sinew/error.hpp>
 
+#include "src/base/waiting/polling_pause.hpp"
 #include "src/node_memory/doorbell.hpp"
 
 namespace sinew::node_memory {
@@ -20,6 +21,9 @@ public:
     virtual ~Waiter() = default;
     /// Looks at the word before the first `idle`. Spinning helps only if a core is free.
     virtual int spins() const = 0;
+    /// Times that the rank gives up its processor between the looks after these, before the first `idle`. Where ranks share
+    /// processors, this is as a rule all that the peer needs, and costs half as much as `idle`.
+    virtual int yields() const { return 0; }
     /// Called between further looks; `round` counts from 0 and `peer` is the index in the room of
     /// the rank that is waited for. Yields, lets other operations progress, checks the deadline and
     /// the peers. Throws Timeout or PeerLost. Returns how long the rank may then sleep until the
@@ -47,6 +51,10 @@ void await(Waiter& waiter, Doorbell& bell, int peer, Ready const& ready) {
     for (int i = waiter.spins(); i > 0; --i) {
         relax();
         if (ready()) return;
+    }
+    for (int i = waiter.yields(); i > 0; --i) {
+        if (ready()) return;
+        pause_between_polls();
     }
     for (int round = 0; !ready(); ++round) {
         auto const longest = waiter.idle(round, peer);

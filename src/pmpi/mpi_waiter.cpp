@@ -19,7 +19,7 @@ constexpr int rounds_per_clock = 16;
 constexpr auto look_interval = 5ms;
 /// Yields before the rank sleeps until it is woken. Where each rank has a processor, sleeping saves
 /// only electricity, and costs the answers that MPI would give to other ranks meanwhile.
-constexpr int yields_if_crowded = 40, yields = 4000;
+constexpr int yields_if_crowded = 40, yields_if_alone = 4000;
 constexpr auto first_sleep = 50us, longest_sleep = 500us;
 
 }  // namespace
@@ -27,7 +27,7 @@ constexpr auto first_sleep = 50us, longest_sleep = 500us;
 std::chrono::nanoseconds MpiWaiter::idle(int round, int peer) {
     bool const calls_mpi = !of_library_ && route_.job != nullptr;
     if (calls_mpi && round % rounds_per_progress == rounds_per_progress - 1) route_.job->progress();
-    int const before_sleep = crowded() ? yields_if_crowded : yields;
+    int const before_sleep = crowded() ? yields_if_crowded : yields_if_alone;
     bool const sleeps = round >= before_sleep;
     if (!sleeps) pause_between_polls();
     if (sleeps || round % rounds_per_clock == rounds_per_clock - 1) look_around(Clock::now(), peer);

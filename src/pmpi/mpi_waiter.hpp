@@ -21,6 +21,7 @@ public:
     explicit MpiWaiter(CommRoute const& route, Thread thread = Thread::of_program)
         : route_(route), of_library_(thread == Thread::of_library) {}
     int spins() const override { return crowded() ? 4 : 2000; }
+    int yields() const override { return crowded() ? 3 : 0; }
     /// Throws PeerLost if a rank of the communicator has ended, and Timeout.
     std::chrono::nanoseconds idle(int round, int peer) override;
 

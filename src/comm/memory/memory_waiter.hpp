@@ -32,6 +32,7 @@ public:
     MemoryWaiter& operator=(MemoryWaiter const&) = delete;
 
     int spins() const override { return state_.pace().memory_spins; }
+    int yields() const override { return state_.pace().memory_yields; }
     std::chrono::nanoseconds idle(int round, int peer) override {
         return losing([&] { return slow().channel.waiter().idle(round, peer); });
     }

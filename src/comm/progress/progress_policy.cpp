@@ -24,7 +24,7 @@ constexpr int rounds_per_clock = 16;
 constexpr auto nap = 20us;
 /// Yields of a rank that waits for memory, before it sleeps until its peer wakes it. Among ranks of
 /// one session a yield lets the peer run; across sessions and cgroups it has no effect.
-constexpr int yields_on_memory = 40;
+constexpr int yields_before_sleep = 40;
 constexpr auto sleep_on_memory = 500us;
 constexpr int rounds_per_progress = 4;
 /// The most that the time between two polls counts as waiting. If more passes, the process was
@@ -46,7 +46,7 @@ void ProgressPolicy::idle(int round, int peer, int step, int steps) {
 std::chrono::nanoseconds ProgressPolicy::idle_on_memory(int round,
                                                         collectives::Channel const& channel) {
     int const peer = channel.waiting_for();
-    bool const sleeps = operation_ == nullptr && round >= yields_on_memory;
+    bool const sleeps = operation_ == nullptr && round >= yields_before_sleep;
     // The peer may be in a call of the medium that needs this rank's help: a message of the
     // application that is longer than the medium buffers.
     if (sleeps || round % rounds_per_progress == rounds_per_progress - 1) transport_.progress();

@@ -20,6 +20,7 @@ public:
         int spins;                ///< polls before the first yield
         int yields;               ///< polls before the first nap
         int memory_spins = 2000;  ///< looks at a word in memory before the first yield
+        int memory_yields = 0;    ///< yields before it looks at anything else
     };
 
     /// `what` describes the operation for warnings and errors. `operation` is the one whose fiber
@@ -38,6 +39,9 @@ public:
     /// Does what `idle_on_memory` does, except to pause: for a program that tests.
     void look_on_memory(int round, int peer);
     int spins_on_memory() const override { return operation_ != nullptr ? 1 : pace_.memory_spins; }
+    int yields_on_memory() const override {
+        return operation_ != nullptr ? 0 : pace_.memory_yields;
+    }
     std::string subject() const override;
     std::string name_of(int rank) const override { return detector_.rank_text(rank); }
     /// The same for waits without a channel: for `peer`, at step `step` of `steps` (0: no steps).

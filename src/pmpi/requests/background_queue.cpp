@@ -19,6 +19,7 @@ class BackgroundQueue::RoomWaiter final : public node_memory::Waiter {
 public:
     RoomWaiter(MpiWaiter& waiter, std::atomic<int>& peer) : waiter_(waiter), peer_(peer) {}
     int spins() const override { return waiter_.spins(); }
+    int yields() const override { return waiter_.yields(); }
     std::chrono::nanoseconds idle(int round, int peer) override {
         peer_.store(peer, std::memory_order_relaxed);
         return waiter_.idle(round, peer);
