@@ -17,7 +17,7 @@ struct ExchangeTime {
     std::string way = {};   ///< of the stores, the faster one: memcpy or nontemporal
 };
 
-/// Measures exchanges between ranks 0 and 1 of 1 KiB to 16 MiB; the others wait in `sync`, a barrier.
+/// Measures exchanges between ranks 0 and 1 of 64 B to 16 MiB; the others wait in `sync`, a barrier.
 /// Collective; every rank gets the same times, none if the two share no memory or one of them is not running.
 /// Takes about half a second.
 std::vector<ExchangeTime> measure_exchange_times(Communicator& comm,

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Long results that are stored past the cache: the same bits, at every alignment, and nothing beyond them.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include <sinew/comm/reduce_op.hpp>
+
+#include "collectives/node/node_call.hpp"
+#include "collectives/node/one_shot.hpp"
+#include "collectives/node/two_shot.hpp"
+#include "tests/node_memory/patient_waiter.hpp"
+#include "tests/support/thread_ranks.hpp"
+
+namespace sinew::node_memory {
+namespace {
+
+using collectives::Arguments;
+using collectives::Completion;
+using collectives::Reducer;
+using collectives::node::bypassing_tile_bytes;
+using collectives::node::NodeCall;
+using sinew::testing::room_memory;
+using Bytes = std::vector<std::byte>;
+
+struct Tile {
+    std::size_t at, bytes;
+};
+
+TEST(BypassingTiles, CoverAllInWholeElementsFromLineToLine) {
+    alignas(64) static std::array<std::byte, 64> line;
+    for (std::size_t const element : {1u, 2u, 4u, 8u, 16u, 12u, 100u, 1024u, 5000u})
+        for (std::size_t shift = 0; shift < 64; shift += element < 64 ? element : 16)
+            for (std::size_t const count : {0u, 1u, 2u, 63u, 64u, 1000u, 3001u}) {
+                std::vector<Tile> tiles;
+                collectives::node::for_each_bypassing_tile(
+                    line.data() + shift, count * element, element,
+                    [&](std::size_t at, std::size_t bytes) { tiles.push_back({at, bytes}); });
+                std::size_t end = 0;
+                for (Tile const& tile : tiles) {
+                    ASSERT_EQ(tile.at, end);
+                    ASSERT_GT(tile.bytes, 0u);
+                    ASSERT_EQ(tile.bytes % element, 0u);
+                    ASSERT_LE(tile.bytes, std::max(bypassing_tile_bytes, element));
+                    end += tile.bytes;
+                    bool const divides = 64 % element == 0;
+                    if (divides && end < count * element) {
+                        ASSERT_EQ((shift + end) % 64, 0u) << element << ' ' << shift;
+                    }
+                }
+                ASSERT_EQ(end, count * element);
+            }
+}
+
+/// Elements longer than a tile, and of a size that divides no cache line.
+struct Long {
+    std::array<std::uint8_t, 1500> part;
+};
+template <class T>
+ReduceOp difference() {
+    return reduce_op<T>(
+        [](T const& a, T const& b) {
+            T c;
+            for (std::size_t i = 0; i < c.part.size(); ++i)
+                c.part[i] = static_cast<std::uint8_t>(a.part[i] - 3 * b.part[i]);
+            return c;
+        },
+        Commutative::no);
+}
+
+struct Case {
+    DataType type;
+    ReduceOp op;
+    std::size_t count, shift;
+    bool in_place, completed;
+};
+
+Bytes input(int rank, Case const& c) {
+    Bytes bytes(c.count * c.type.size());
+    if (c.type.kind() == DataType::Kind::f32) {
+        std::vector<float> numbers(c.count);
+        for (std::size_t i = 0; i < c.count; ++i)
+            numbers[i] = static_cast<float>(i % 1013) / static_cast<float>(rank + 3);
+        if (c.count > 0) std::memcpy(bytes.data(), numbers.data(), bytes.size());
+    } else {
+        for (std::size_t i = 0; i < bytes.size(); ++i)
+            bytes[i] = static_cast<std::byte>(i * 31 + static_cast<std::size_t>(rank) * 7 + 1);
+    }
+    return bytes;
+}
+
+void expect_same(int ranks, Case const& c) {
+    Reducer const reduce(c.op, c.type);
+    std::vector<Bytes> in;
+    for (int r = 0; r < ranks; ++r) in.push_back(input(r, c));
+    std::vector<void const*> pointers;
+    for (Bytes const& bytes : in) pointers.push_back(bytes.data());
+    Bytes expected(in[0].size());
+    reduce.combine(expected.data(), pointers, c.count);
+    Completion const completion = c.completed ? Completion::divide_by(3) : Completion{};
+    if (c.completed) completion.apply(expected.data(), c.count, c.type);
+
+    constexpr std::size_t ring = std::size_t{1} << 20, around = 64;
+    auto const memory = room_memory(ranks, ring);
+    std::mutex mutex;
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < ranks; ++rank)
+        threads.emplace_back([&, rank] {
+            try {
+                Room room(memory, rank, ranks, ring, nullptr);
+                PatientWaiter waiter;
+                Bytes all(c.shift + expected.size() + around, std::byte{0x5a});
+                Bytes const& own = in[static_cast<std::size_t>(rank)];
+                std::byte* const out = all.data() + c.shift;
+                if (c.in_place && !own.empty()) std::memcpy(out, own.data(), own.size());
+                Arguments args;
+                args.in = c.in_place ? out : own.data();
+                args.out = out;
+                args.count = c.count;
+                args.element = c.type.size();
+                args.reduce = &reduce;
+                args.completion = completion;
+                NodeCall const call{room, waiter, args};
+                StoreChoice::Stores const past_cache{.results_bypass = true};
+                room.begin();
+                using namespace collectives::node;
+                if (ranks == 2) OneShot(call, past_cache).run();
+                else TwoShot(call, past_cache, room.one_domain()).run();
+                std::lock_guard const lock(mutex);
+                EXPECT_EQ(std::memcmp(out, expected.data(), expected.size()), 0)
+                    << "rank " << rank << ", shifted by " << c.shift;
+                for (std::size_t i = 0; i < around; ++i)
+                    ASSERT_EQ(out[expected.size() + i], std::byte{0x5a}) << i << " bytes beyond";
+            } catch (std::exception const& error) {
+                std::lock_guard const lock(mutex);
+                ADD_FAILURE() << "rank " << rank << ": " << error.what();
+            }
+        });
+    for (std::thread& thread : threads) thread.join();
+}
+
+class ResultsPastCache : public ::testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Ranks, ResultsPastCache, ::testing::Values(2, 3));
+
+TEST_P(ResultsPastCache, AreSumsAndAveragesAtEveryAlignment) {
+    for (std::size_t const shift : {0u, 4u, 16u, 60u})
+        for (bool const in_place : {false, true})
+            for (bool const completed : {false, true})
+                expect_same(GetParam(), {DataType::Kind::f32, sum, 50001, shift, in_place, completed});
+}
+
+TEST_P(ResultsPastCache, HaveElementsOfAnySize) {
+    for (bool const in_place : {false, true}) {
+        expect_same(GetParam(), {data_type_of<Long>(), difference<Long>(), 77, 0, in_place, false});
+        expect_same(GetParam(), {DataType::Kind::u8, sum, 100003, 5, in_place, false});
+    }
+}
+
+}  // namespace
+}  // namespace sinew::node_memory
