@@ -38,9 +38,11 @@ TEST(BypassingTiles, CoverAllInWholeElementsFromLineToLine) {
         for (std::size_t shift = 0; shift < 64; shift += element < 64 ? element : 16)
             for (std::size_t const count : {0u, 1u, 2u, 63u, 64u, 1000u, 3001u}) {
                 std::vector<Tile> tiles;
-                collectives::node::for_each_bypassing_tile(
-                    line.data() + shift, count * element, element,
-                    [&](std::size_t at, std::size_t bytes) { tiles.push_back({at, bytes}); });
+                collectives::node::for_each_bypassing_tile(line.data() + shift, count * element,
+                                                           element,
+                                                           [&](std::size_t at, std::size_t bytes) {
+                                                               tiles.push_back({at, bytes});
+                                                           });
                 std::size_t end = 0;
                 for (Tile const& tile : tiles) {
                     ASSERT_EQ(tile.at, end);
@@ -151,7 +153,8 @@ TEST_P(ResultsPastCache, AreSumsAndAveragesAtEveryAlignment) {
     for (std::size_t const shift : {0u, 4u, 16u, 60u})
         for (bool const in_place : {false, true})
             for (bool const completed : {false, true})
-                expect_same(GetParam(), {DataType::Kind::f32, sum, 50001, shift, in_place, completed});
+                expect_same(GetParam(),
+                            {DataType::Kind::f32, sum, 50001, shift, in_place, completed});
 }
 
 TEST_P(ResultsPastCache, HaveElementsOfAnySize) {
