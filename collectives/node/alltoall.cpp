@@ -42,11 +42,15 @@ void alltoall(NodeCall const& call) {
     std::size_t largest = 0;
     for (int to = 0; to < call.size(); ++to)
         if (to != call.rank()) largest = std::max(largest, args.sent_block(to).size());
+    auto const choice = BorrowableBlock::choice(room, largest);
+    // Among many ranks the time of a call says little about how one of them stores, so that the comparison
+    // would be lost to chance: lending, which needs half of the copies, is not compared.
+    StoreChoice::Stores stores{.lends = choice == StoreChoice::Choice::lending && call.size() > 2};
     std::optional<StoreChoice::Trial> trial;
-    if (pairwise_rounds(room, largest) > 0)
-        trial.emplace(
-            begin_trial(call, Pattern::alltoall, largest, BorrowableBlock::choice(room, largest)));
-    auto const stores = trial ? trial->stores() : StoreChoice::Stores{};
+    if (!stores.lends && pairwise_rounds(room, largest) > 0) {
+        trial.emplace(begin_trial(call, Pattern::alltoall, largest, choice));
+        stores = trial->stores();
+    }
     PairwiseSender sender(
         call, [&](int to) { return args.sent_block(to); }, stores.lends);
     std::size_t rounds = std::max(sender.rounds(), std::size_t{1});
