@@ -61,7 +61,7 @@ using Inputs = std::array<void const*, Room::most_ranks>;
 inline std::size_t last_level_cache() {
     static std::size_t const bytes = [] {
         long const known = ::sysconf(_SC_LEVEL3_CACHE_SIZE);
-        constexpr std::size_t unknown = std::size_t{32} << 20, most = std::size_t{64} << 20;
+        constexpr std::size_t unknown = std::size_t{32} << 20, most = std::size_t{48} << 20;
         return known > 0 ? std::min(static_cast<std::size_t>(known), most) : unknown;
     }();
     return bytes;
