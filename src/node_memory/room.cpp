@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/node_memory/room.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 
 namespace sinew::node_memory {
@@ -125,7 +127,45 @@ void Room::reserve(Waiter& waiter, std::size_t rounds, std::size_t contribution,
     own().reserved[operation_ % reservations].store(begin, std::memory_order_relaxed);
 }
 
+/// Says where this rank runs; returns what it says.
+int Room::note_processor() {
+    int const here = ::sched_getcpu() + 1;
+    if (own().processor.load(std::memory_order_relaxed) != here)
+        own().processor.store(here, std::memory_order_relaxed);
+    return here;
+}
+
+/// Whether a rank that has not entered the current operation runs on this rank's processor, or may.
+bool Room::needs_own_processor(int first_missing) {
+    int const here = note_processor();
+    for (int rank = first_missing; rank < size_; ++rank) {
+        if (rank == rank_ || has_entered(rank)) continue;
+        int const there = of(rank).processor.load(std::memory_order_relaxed);
+        if (there == here || there == 0) return true;
+    }
+    return false;
+}
+
+/// Among ranks that share processors, one that waits for all must give way to the others on its own processor, and at once; when they
+/// have all entered the operation, nothing is gained by giving way. Returns when all have entered, or after some yields.
+void Room::await_lines_of_crowd(Waiter& waiter) {
+    // A rank may have come to this processor since it said where it runs.
+    constexpr int looks_before_yield = 8;
+    note_processor();
+    int missing = 0;
+    for (int yields = waiter.yields(); yields > 0; --yields) {
+        for (int look = 0; look < looks_before_yield; ++look) {
+            while (missing < size_ && (missing == rank_ || has_entered(missing))) ++missing;
+            if (missing == size_) return;
+            if (needs_own_processor(missing)) break;
+            relax();
+        }
+        pause_between_polls();
+    }
+}
+
 void Room::await_lines(Waiter& waiter) {
+    if (waiter.yields() > 0) await_lines_of_crowd(waiter);
     for (int rank = 0; rank < size_; ++rank)
         if (rank != rank_) await_line(waiter, rank);
     note_all_entered();

@@ -329,6 +329,7 @@ private:
         std::array<Counter, 4> stages;
         Counter finished;
         alignas(128) std::array<std::atomic<std::uint64_t>, reservations> reserved;
+        alignas(128) std::atomic<int> processor{0};  ///< that it ran on when it last waited, plus 1
     };
     struct alignas(4096) Header {
         Doorbell bell;
@@ -368,6 +369,13 @@ private:
         if (differs >> signature_bits != 0) return Arrival::missing;
         return differs == behind_bit ? Arrival::here_behind : Arrival::of_another_call;
     }
+    bool has_entered(int rank) const {
+        std::uint64_t const seen = line_at(rank, operation_).call.load(std::memory_order_acquire);
+        return (seen ^ call_mark()) >> signature_bits == 0;
+    }
+    void await_lines_of_crowd(Waiter& waiter);
+    int note_processor();
+    bool needs_own_processor(int first_missing);
     bool finished_by_others(std::uint64_t operation);
     void look_for_finished(Waiter& waiter, std::uint64_t operation, std::uint64_t more);
 

@@ -14,6 +14,7 @@ namespace sinew::node_memory {
 class PatientWaiter final : public Waiter {
 public:
     int spins() const override { return 4; }
+    int yields() const override { return 3; }
     std::chrono::nanoseconds idle(int round, int) override {
         auto const now = std::chrono::steady_clock::now();
         if (round == 0) deadline_ = now + std::chrono::seconds(20);
