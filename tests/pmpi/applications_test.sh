@@ -6,7 +6,7 @@ set -u
 mpi=$1 mpiexec=$2 library=$3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-tested=0
+tested=()
 fail() { echo "$1"; cat "$work/got"; exit 1; }
 taken() { grep -Eq " [1-9][0-9]* of [0-9]+ calls through shared memory" "$work/got"; }
 started() { timeout 200 "$mpiexec" -n 2 "$@"; }
@@ -36,7 +36,7 @@ INPUT
     taken || fail "nothing of LAMMPS was taken"
     [ "$(energies "$work/expected" | wc -l)" -eq 6 ] || fail "LAMMPS prints no energies"
     [ "$(energies "$work/expected")" = "$(energies "$work/got")" ] || fail "LAMMPS has other energies"
-    tested=1
+    tested+=(LAMMPS)
 fi
 folder=$(echo /usr/lib/*/scalapack/"$mpi"-tests)
 if [ -x "$folder/xdlu" ]; then
@@ -46,12 +46,12 @@ if [ -x "$folder/xdlu" ]; then
         grep -Eq '[1-9][0-9]* tests completed and passed' "$work/got" || fail "$program has tested nothing"
         grep -Eq ' 0 tests completed and failed' "$work/got" || fail "tests of $program fail"
     done
-    tested=1
+    tested+=(ScaLAPACK)
 fi
-# Quantum ESPRESSO: silicon, with a pseudopotential of its examples. All that it prints but times is the same.
-silicon=/usr/share/doc/quantum-espresso/examples/EPW/sic/pp/Si.pz-vbc.UPF.gz
+# Quantum ESPRESSO: silicon, with a pseudopotential of quantum-espresso-data. All that it prints but times is the same.
+silicon=/usr/share/espresso/pseudo/Si.pz-vbc.UPF
 if [ "$mpi" = openmpi ] && [ -x /usr/bin/pw.x ] && [ -r $silicon ]; then
-    gzip -dc $silicon > "$work/Si.UPF"
+    cp $silicon "$work/Si.UPF"
     cat > "$work/silicon" <<INPUT
 &control
  calculation='scf', prefix='si', pseudo_dir='$work', outdir='$work/si'
@@ -77,6 +77,8 @@ INPUT
     taken || fail "nothing of pw.x was taken"
     grep -q '^!    total energy  *= *-15.8445' "$work/got" || fail "pw.x prints no energy of silicon"
     diff <(printed "$work/expected") <(printed "$work/got") || fail "pw.x prints something else"
-    tested=1
+    tested+=("Quantum ESPRESSO")
 fi
-[ $tested -eq 1 ] || { echo "neither LAMMPS nor Quantum ESPRESSO nor ScaLAPACK's tests are here (Debian: lammps, quantum-espresso, scalapack-mpi-test)"; exit 77; }
+((${#tested[@]})) || { echo "neither LAMMPS nor Quantum ESPRESSO nor ScaLAPACK's tests are here (Debian: lammps, quantum-espresso, quantum-espresso-data, scalapack-mpi-test)"; exit 77; }
+printf 'the same results with the library: %s\n' "${tested[@]}"
+[ "$mpi" != openmpi ] || [ ${#tested[@]} -eq 3 ] || echo "the others are not here (Debian: lammps, quantum-espresso, quantum-espresso-data, scalapack-mpi-test)"
