@@ -9,6 +9,9 @@ namespace sinew::node_memory {
 namespace {
 
 constexpr int shortest_interval = 64, longest_interval = 1024;
+/// From this size on, the first trial in exchanged slots comes after an interval: many programs make few such calls, trials
+/// lengthen them, and the way with which they begin is the fastest as a rule.
+constexpr std::size_t long_call = std::size_t{16} << 20;
 /// A trial that takes this many times as long as the best way is given up after a few calls.
 constexpr float hopeless = 1.6F;
 constexpr int calls_before_verdict = 3;
@@ -48,10 +51,9 @@ StoreChoice::Trial StoreChoice::begin(std::size_t bytes, Choice choice, int sett
         c.ways = choice == Choice::results ? 4 : c.lending ? 3 : 2;
         // There is a choice of results if they are too long for the caches: then past them.
         if (slots == Slots::exchanged) c.best = choice == Choice::results ? 2 : 0;
-        if (c.lending) {
-            c.best = lending_way;  // half of the copies
-            c.until_trial = c.interval;
-        }
+        if (c.lending) c.best = lending_way;  // half of the copies
+        bool const is_long = slots == Slots::exchanged && std::bit_floor(bytes) >= long_call;
+        if (c.lending || is_long) c.until_trial = c.interval;
     }
     return {*this, number, choice, settling};
 }

@@ -114,6 +114,18 @@ TEST(StoreChoice, BeginsThroughTheCacheWhereSlotsAreExchanged) {
     EXPECT_TRUE(choice.begin(4 * call_bytes, Choice::slots, settling).stores().slots_bypass);
 }
 
+TEST(StoreChoice, TriesNothingInTheFirstLongCallsWithExchangedSlots) {
+    auto const first_calls = [](std::size_t bytes, StoreChoice::Slots slots) {
+        StoreChoice choice;
+        choice.begin(bytes, Choice::results, settling, slots);
+        return use(choice, Choice::results, fastest(3), 60, bytes);
+    };
+    constexpr std::size_t bytes = std::size_t{16} << 20;
+    EXPECT_EQ(first_calls(bytes, StoreChoice::Slots::exchanged)[2], 60);
+    EXPECT_LT(first_calls(bytes / 2, StoreChoice::Slots::exchanged)[2], 60);
+    EXPECT_LT(first_calls(bytes, StoreChoice::Slots::own)[1], 60);
+}
+
 // Each waits for the other, so that the trials of one make the calls of both slow. Now and then a rank is
 // interrupted, or the machine is slow for some calls.
 TEST(StoreChoice, IsNotLedAstrayByTheTrialsOfTheOtherRank) {
