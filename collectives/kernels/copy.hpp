@@ -11,8 +11,8 @@ namespace sinew::collectives::kernels {
 /// that another core holds, and orders them before all later stores. The memory must not overlap.
 void copy_bypassing(void* to, void const* from, std::size_t bytes);
 
-/// The same without that order: others may read the copy only after `fence_streams` of this thread. For many short copies in sequence,
-/// each of which would wait for its stores.
+/// Does the same without that order: others may read the copy only after this thread has called `fence_streams`. It is for many short
+/// copies in sequence, each of which would otherwise wait for its stores.
 void stream(void* to, void const* from, std::size_t bytes);
 void fence_streams();
 

@@ -136,9 +136,9 @@ HWY_INLINE void combine_part(D d, Byte* out, Inputs in, std::size_t offset, std:
     copy_part(out + offset, result, bytes);
 }
 
-// Requires: at least one vector. Every byte is read once, in ascending order, and up to 1 KiB in a loop with one vector
-// in each step: where an input lies in the cache of another core, this takes two thirds of the time that four in a step or two vectors that
-// overlap take (Intel Xeon, Emerald Rapids).
+// Requires: at least one vector. Every byte is read once, in ascending order, and fewer than eight vectors are computed one
+// in each step. Where an input lies in the cache of another core, to take four vectors in a step, or vectors that overlap,
+// takes up to half as long again (Intel Xeon, Emerald Rapids; docs/decisions/0019).
 template <class Element, class Op, class D, class Inputs>
 HWY_INLINE void sweep(D d, Byte* out, Inputs in, std::size_t bytes) {
     constexpr std::size_t step = hn::MaxLanes(D()) * Element::bytes;
