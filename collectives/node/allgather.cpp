@@ -30,14 +30,16 @@ class AllgatherRounds {
 public:
     AllgatherRounds(NodeCall const& call, std::size_t largest, StoreChoice::Stores stores,
                     Domains const& domains)
-        : call_(call), room_(call.room), stores_(stores), domains_(domains),
+        : call_(call), room_(call.room), stores_(stores),
+          past_cache_(moves_leave_cache(call.ranks(), call.ranks() * largest)), domains_(domains),
           piece_(Relay::piece_of(room_, domains, largest)), rounds_(rounds_of(largest, piece_)),
           relay_(call, domains, piece_), outside_(domains.outside(domains.of(call.rank()))) {}
 
     void run() {
         auto const own = call_.args.out_block(call_.rank());
         std::byte const* const data = call_.args.in != nullptr ? call_.args.in : own.data();
-        auto const lent = BorrowableBlock::of(room_, data, own.size(), stores_.lends);
+        auto const lent = BorrowableBlock::of(room_, data, own.size(),
+                                              BorrowableBlock::private_if(stores_.lends));
         lent.write(call_, room_.line(call_.waiter), own.size());
         room_.publish_line();
         bool const lends = lent.is_lent(), relays = !outside_.empty();
@@ -131,13 +133,15 @@ private:
         if (bytes == 0) return room_.await_line(call_.waiter, from);
         auto const lent = await_block(from, round);
         auto const block = call_.args.out_block(from);
-        if (!lent.is_lent()) std::memcpy(part_of(from, round), contribution(from, round), bytes);
+        if (!lent.is_lent())
+            store_bytes(past_cache_, part_of(from, round), contribution(from, round), bytes);
         else if (round == 0) lent.read(call_, from, block.data(), block.size());
     }
 
     NodeCall const& call_;
     Room& room_;
     StoreChoice::Stores stores_;
+    bool past_cache_;
     Domains const& domains_;
     std::size_t piece_, rounds_;
     Relay relay_;
@@ -146,9 +150,7 @@ private:
 
 /// Long blocks of two ranks.
 void exchange_blocks(NodeCall const& call, std::size_t largest) {
-    auto trial =
-        begin_trial(call, Pattern::allgather, largest, BorrowableBlock::choice(call.room, largest),
-                    StoreChoice::Slots::exchanged);
+    auto trial = MessageExchange::begin_trial(call, Pattern::allgather, largest);
     auto const own = call.args.out_block(call.rank());
     std::byte const* const data = call.args.in != nullptr ? call.args.in : own.data();
     MessageExchange(call, {data, own.size()}, call.args.out_block(1 - call.rank()), trial.stores())

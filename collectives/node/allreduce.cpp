@@ -106,7 +106,7 @@ void allreduce(NodeCall const& call) {
     if (bytes <= Room::line_bytes) return in_lines(call);
     if (bytes <= Room::short_bytes) return one_shot(call);
     bool const lent = bytes >= least_lent_bytes && lend_all(call);
-    bool const large = 2 * call.ranks() * std::bit_floor(bytes) > last_level_cache();
+    bool const large = reductions_leave_cache(call.ranks(), bytes);
     bool const exchange = !lent && OneShot::fits(room, call.args.element);
     auto trial =
         begin_trial(call, lent ? Pattern::allreduce_lent : Pattern::allreduce, bytes,

@@ -8,6 +8,12 @@ namespace sinew::collectives::node {
 
 namespace {
 
+void place_own_block(NodeCall const& call) {
+    auto const own = call.args.sent_block(call.rank());
+    store_bytes(moves_leave_cache(call.ranks(), call.ranks() * own.size()),
+                call.args.out_block(call.rank()).data(), own.data(), own.size());
+}
+
 /// A message of one of two ranks to the other is long.
 void exchange_messages(NodeCall const& call) {
     Arguments const& args = call.args;
@@ -15,12 +21,8 @@ void exchange_messages(NodeCall const& call) {
     auto const sent = args.sent_block(other);
     auto const received = args.out_block(other);
     std::size_t const largest = std::max(sent.size(), received.size());
-    auto trial =
-        begin_trial(call, Pattern::alltoall, largest, BorrowableBlock::choice(call.room, largest),
-                    StoreChoice::Slots::exchanged);
-    MessageExchange(call, sent, received, trial.stores()).run([&] {
-        copy(args.out_block(call.rank()).data(), args.sent_block(call.rank()));
-    });
+    auto trial = MessageExchange::begin_trial(call, Pattern::alltoall, largest);
+    MessageExchange(call, sent, received, trial.stores()).run([&] { place_own_block(call); });
     trial.done();
 }
 
@@ -28,6 +30,18 @@ bool has_long_message(NodeCall const& call) {
     int const other = 1 - call.rank();
     return std::max(call.args.sent_block(other).size(), call.args.out_block(other).size()) >
            short_part(call.room);
+}
+
+/// Whether others can read what this rank sends, by the first and the last byte of all blocks.
+bool can_read_sent_blocks(NodeCall const& call) {
+    std::byte const *begin = nullptr, *end = nullptr;
+    for (int to = 0; to < call.size(); ++to) {
+        auto const block = call.args.sent_block(to);
+        if (block.empty()) continue;
+        if (begin == nullptr || block.data() < begin) begin = block.data();
+        if (end == nullptr || block.data() + block.size() > end) end = block.data() + block.size();
+    }
+    return node_memory::is_readable_privately(begin, static_cast<std::size_t>(end - begin));
 }
 
 }  // namespace
@@ -45,10 +59,11 @@ void alltoall(NodeCall const& call) {
     auto const choice = BorrowableBlock::choice(room, largest);
     // Among many ranks the time of a call says little about how one of them stores, so that the comparison
     // would be lost to chance: lending, which needs half of the copies, is not compared.
-    StoreChoice::Stores stores{.lends = choice == StoreChoice::Choice::lending && call.size() > 2};
+    StoreChoice::Stores stores{.lends = choice == StoreChoice::Choice::lending && call.size() > 2 &&
+                                        can_read_sent_blocks(call)};
     std::optional<StoreChoice::Trial> trial;
     if (!stores.lends && pairwise_rounds(room, largest) > 0) {
-        trial.emplace(begin_trial(call, Pattern::alltoall, largest, choice));
+        trial.emplace(begin_trial(call, Pattern::alltoall, largest));
         stores = trial->stores();
     }
     PairwiseSender sender(
@@ -58,7 +73,7 @@ void alltoall(NodeCall const& call) {
         if (from != call.rank())
             rounds = std::max(rounds, PairwiseReceiver(call, from, args.out_block(from)).rounds());
     if (sender.rounds() > 0) sender.send(0, stores.slots_bypass);
-    copy(args.out_block(call.rank()).data(), args.sent_block(call.rank()));
+    place_own_block(call);
     for (std::size_t round = 0; round < rounds; ++round) {
         if (round + 1 < sender.rounds()) sender.send(round + 1, stores.slots_bypass);
         for (int step = 1; step < call.size(); ++step) {

@@ -12,7 +12,7 @@ void send_rounds(NodeCall const& call) {
     Room& room = call.room;
     std::size_t const bytes = call.args.bytes();
     std::size_t const piece = Relay::piece_of(room, domains_for_moves(room, bytes), bytes);
-    auto const lent = BorrowableBlock::of(room, call.args.out, bytes, false);
+    auto const lent = BorrowableBlock::of(room, call.args.out, bytes, BorrowableBlock::Private::no);
     lent.write(call, room.line(call.waiter), bytes);
     room.publish_line();
     std::size_t const rounds = rounds_of(bytes, piece);
@@ -40,10 +40,11 @@ void receive_rounds(NodeCall const& call, Domains const& domains) {
         lent.read(call, root, call.args.out, bytes);
         return room.publish(Stage::consumed, rounds_of(bytes, piece));
     }
+    bool const past_cache = moves_leave_cache(call.ranks(), bytes);
     for (std::size_t round = 0; round < rounds_of(bytes, piece); ++round) {
         call.await_contributed(root, round + 1);
-        std::memcpy(call.args.out + round * piece, room.contribution_of(root, round, piece),
-                    bytes_in_round(bytes, piece, round));
+        store_bytes(past_cache, call.args.out + round * piece,
+                    room.contribution_of(root, round, piece), bytes_in_round(bytes, piece, round));
         room.publish(Stage::consumed, round + 1);
     }
 }

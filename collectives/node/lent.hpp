@@ -50,17 +50,27 @@ public:
     /// the same choice. It suits calls in which all wait for all: to lend lengthens the owner's own
     /// call, so where it need not wait it could not measure what is better for all.
     static StoreChoice::Choice choice(Room const& room, std::size_t bytes) {
-        bool const lending = std::bit_floor(bytes) >= least_private_bytes &&
-                             room.lendable() != nullptr && room.lendable()->reads_private();
+        // Below it, the system calls take longer than the copy that they save.
+        std::size_t const least = std::size_t{room.size() == 2 ? 32u : 64u} << 10;
+        bool const lending = std::bit_floor(bytes) >= least && room.lendable() != nullptr &&
+                             room.lendable()->reads_private();
         return lending ? StoreChoice::Choice::lending : StoreChoice::Choice::slots;
     }
-    /// Lends a buffer of this rank if it lies in shared memory, or if `private_too`.
+    /// Whether a rank lends its private memory, too.
+    enum class Private : std::uint8_t {
+        no,
+        if_readable,  ///< if it can read it itself by the kernel, as others will
+        offered,      ///< without trying: the reader says whether it could (try_read)
+    };
+    static Private private_if(bool lends) { return lends ? Private::if_readable : Private::no; }
+    /// Lends a buffer of this rank if it lies in shared memory, or as `of_private` says.
     static BorrowableBlock of(Room const& room, void const* data, std::size_t bytes,
-                              bool private_too) {
+                              Private of_private) {
         BorrowableBlock lent;
         if (room.lendable() == nullptr || bytes < least_lent_bytes) return lent;
         lent.place_ = room.lendable()->offset_of(data, bytes);
-        if (lent.place_ != 0 || !private_too || !node_memory::is_readable_privately(data, bytes))
+        if (lent.place_ != 0 || of_private == Private::no) return lent;
+        if (of_private == Private::if_readable && !node_memory::is_readable_privately(data, bytes))
             return lent;
         lent.place_ = reinterpret_cast<std::uint64_t>(data);
         lent.process_ = ::getpid();
@@ -85,11 +95,7 @@ public:
     /// Copies what `owner` has lent, from `offset` on.
     void read(NodeCall const& call, int owner, std::byte* to, std::size_t bytes,
               std::size_t offset = 0) const {
-        if (process_ == 0) {
-            std::memcpy(to, call.room.lendable()->at(place_) + offset, bytes);
-            return;
-        }
-        int const error = node_memory::read_private(process_, place_ + offset, to, bytes);
+        int const error = copy(call, to, bytes, offset);
         if (error == 0) return;
         await_failure(call, owner, error == ESRCH);
         throw BackendError("the memory of rank " + std::to_string(owner) + " (process " +
@@ -99,9 +105,20 @@ public:
                            error);
     }
 
+    /// The same of a block that was only offered. Returns false if the kernel does not permit to read it, as of mapped
+    /// memory of a device; then some of it may have been copied.
+    bool try_read(NodeCall const& call, int owner, std::byte* to, std::size_t bytes) const {
+        int const error = copy(call, to, bytes, 0);
+        if (error == ESRCH) await_failure(call, owner, true);
+        return error == 0;
+    }
+
 private:
-    /// Below it, the system calls take longer than the copy that they save.
-    static constexpr std::size_t least_private_bytes = std::size_t{64} << 10;
+    int copy(NodeCall const& call, std::byte* to, std::size_t bytes, std::size_t offset) const {
+        if (process_ != 0) return node_memory::read_private(process_, place_ + offset, to, bytes);
+        std::memcpy(to, call.room.lendable()->at(place_) + offset, bytes);
+        return 0;
+    }
 
     /// The owner has ended, or its buffer is gone because the call has failed there, which the wait
     /// finds out and throws. Returns after a while if not, unless that is `certain`.

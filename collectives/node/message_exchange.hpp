@@ -12,6 +12,16 @@ class MessageExchange {
 public:
     static bool fits(Room const& room) { return room.exchange_bytes() > 0; }
 
+    /// Chooses how the ranks hand each other messages of which the longer one has this size.
+    static StoreChoice::Trial begin_trial(NodeCall const& call, Pattern pattern,
+                                          std::size_t largest) {
+        using enum StoreChoice::Choice;
+        auto choice = BorrowableBlock::choice(call.room, largest);
+        if (moves_leave_cache(call.ranks(), call.ranks() * std::bit_floor(largest)))
+            choice = choice == lending ? lending_or_results : results;
+        return node::begin_trial(call, pattern, largest, choice, StoreChoice::Slots::exchanged);
+    }
+
     /// Requires: fits().
     MessageExchange(NodeCall const& call, std::span<std::byte const> sent,
                     std::span<std::byte> received, StoreChoice::Stores stores)
@@ -22,7 +32,9 @@ public:
     /// Calls `meanwhile()` when the other rank has something to read.
     template <class Meanwhile>
     void run(Meanwhile const& meanwhile) {
-        auto const lent = BorrowableBlock::of(room_, sent_.data(), sent_.size(), stores_.lends);
+        using enum BorrowableBlock::Private;
+        auto const lent =
+            BorrowableBlock::of(room_, sent_.data(), sent_.size(), stores_.lends ? offered : no);
         lent.write(call_, room_.line(call_.waiter), sent_.size());
         room_.publish_line();
         lends_ = lent.is_lent();
@@ -32,21 +44,34 @@ public:
         room_.note_all_entered();
         auto const theirs =
             BorrowableBlock::from(call_, other_, room_.line_of(other_), received_.size());
-        borrows_ = theirs.is_lent();
-        if (borrows_) theirs.read(call_, other_, received_.data(), received_.size());
+        if (theirs.is_lent()) borrow(theirs);
+        if (lends_) await_borrower();
         for (std::size_t round = 0; round < rounds_; ++round) {
             if (!lends_ && round + 1 < rounds_) send(round + 1);
             if (!borrows_) receive(round);
         }
-        if (borrows_) room_.publish(Stage::consumed, Room::all_rounds);
         // Where only one of them uses slots, they do not show each other what they have read.
-        if (lends_) room_.await_stage(call_.waiter, other_, Stage::consumed, Room::all_rounds);
-        else if (borrows_) await_reader(rounds_);
+        if (!lends_ && borrows_) await_reader(rounds_);
         room_.end_exchange(rounds_);
         room_.finish();
     }
 
 private:
+    /// What a rank delivers to the one that lends: whether it could read the message.
+    static constexpr std::size_t was_read = 1, was_not_readable = 2;
+
+    void borrow(BorrowableBlock const& theirs) {
+        borrows_ = theirs.try_read(call_, other_, received_.data(), received_.size());
+        room_.publish(Stage::delivered, borrows_ ? was_read : was_not_readable);
+    }
+    /// Waits until the other rank has read the message, or sends it through slots if it cannot.
+    void await_borrower() {
+        room_.await_stage(call_.waiter, other_, Stage::delivered, was_read);
+        if (!room_.reached(other_, Stage::delivered, was_not_readable)) return;
+        lends_ = false;
+        send(0);
+    }
+
     /// The piece of a message that passes in a round; empty if the message is shorter.
     template <class Byte>
     std::span<Byte> in_round(std::span<Byte> message, std::size_t round) const {
@@ -72,7 +97,8 @@ private:
     void receive(std::size_t round) {
         call_.await_contributed(other_, round + 1);
         auto const piece = in_round(received_, round);
-        copy(piece.data(), {room_.exchange_slot(other_, round), piece.size()});
+        store_bytes(stores_.results_bypass, piece.data(), room_.exchange_slot(other_, round),
+                    piece.size());
         if (lends_) room_.publish(Stage::consumed, round + 1);
     }
 

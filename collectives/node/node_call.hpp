@@ -8,13 +8,12 @@
 #include <cstring>
 #include <span>
 
-#include <unistd.h>
-
 #include <sinew/comm/algorithm.hpp>
 
 #include "collectives/arguments.hpp"
 #include "collectives/kernels/copy.hpp"
 #include "collectives/schedule/copy.hpp"
+#include "collectives/schedule/past_cache.hpp"
 #include "src/node_memory/room.hpp"
 
 /// The collectives of ranks that share a node's memory. They do not send messages: each rank writes
@@ -55,17 +54,6 @@ inline bool reached_by_others(Room const& room, int ranks, Stage stage, std::siz
 
 /// The inputs of a reduction, by rank.
 using Inputs = std::array<void const*, Room::most_ranks>;
-
-/// Bytes of the last-level cache that the ranks of a node can count on. A virtual machine reports all of the socket's, most of which
-/// others use.
-inline std::size_t last_level_cache() {
-    static std::size_t const bytes = [] {
-        long const known = ::sysconf(_SC_LEVEL3_CACHE_SIZE);
-        constexpr std::size_t unknown = std::size_t{32} << 20, most = std::size_t{48} << 20;
-        return known > 0 ? std::min(static_cast<std::size_t>(known), most) : unknown;
-    }();
-    return bytes;
-}
 
 /// Copies to memory that another rank will read.
 inline void store_bytes(bool bypass, std::byte* to, std::byte const* from, std::size_t bytes) {

@@ -8,14 +8,14 @@
 
 namespace sinew::collectives::node {
 
+/// Parts of what a rank writes: one for each other rank.
+inline std::size_t parts(Room const& room) {
+    return static_cast<std::size_t>(std::max(room.size() - 1, 1));
+}
 /// The longest message that has its own part of a short slot, beside those to all other ranks.
-inline std::size_t short_part(Room const& room) {
-    return Room::short_bytes / static_cast<std::size_t>(room.size()) / 8 * 8;
-}
+inline std::size_t short_part(Room const& room) { return Room::short_bytes / parts(room) / 8 * 8; }
 /// The longest message that has its own part of a line.
-inline std::size_t line_part(Room const& room) {
-    return Room::line_bytes / static_cast<std::size_t>(room.size()) / 4 * 4;
-}
+inline std::size_t line_part(Room const& room) { return Room::line_bytes / parts(room) / 4 * 4; }
 inline std::size_t pairwise_piece(Room const& room) {
     return std::min(room.block(), std::size_t{64} << 10);
 }
@@ -53,7 +53,9 @@ public:
                 copy(part, bytes);
                 continue;
             }
-            auto const lent = BorrowableBlock::of(room_, bytes.data(), bytes.size(), lends);
+            auto const lent = BorrowableBlock::of(
+                room_, bytes.data(), bytes.size(),
+                lends ? BorrowableBlock::Private::offered : BorrowableBlock::Private::no);
             lent.write(call, part, bytes.size());
             if (lent.is_lent()) lent_.set(static_cast<std::size_t>(to));
             else rounds_ = std::max(rounds_, pairwise_rounds(room_, bytes.size()));
@@ -124,7 +126,8 @@ public:
         std::size_t const bytes = bytes_in_round(to_.size(), piece_, round);
         if (bytes == 0) return;
         call_.await_contributed(from_, round + 1);
-        std::memcpy(to_.data() + round * piece_,
+        store_bytes(moves_leave_cache(call_.ranks(), call_.ranks() * to_.size()),
+                    to_.data() + round * piece_,
                     room_.contribution_of(from_, round, call_.ranks() * piece_) + self * piece_,
                     bytes);
     }

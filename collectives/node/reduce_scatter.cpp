@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <vector>
 
 #include "collectives/node/by_domain.hpp"
@@ -15,11 +16,18 @@ std::size_t total_bytes(NodeCall const& call) {
     return total;
 }
 
+/// The most that a rank publishes, which leaves out its own block.
+std::size_t most_published(NodeCall const& call, std::size_t total) {
+    std::size_t smallest = total;
+    for (int r = 0; r < call.size(); ++r) smallest = std::min(smallest, call.args.blocks[r].bytes);
+    return total - smallest;
+}
+
 /// Short vectors: every rank publishes all its blocks but its own, one after the other. (So two ranks, whose
 /// lines and slots change hands, write where they read.)
-void reduce_own_at_once(NodeCall const& call, std::size_t total) {
+void reduce_own_at_once(NodeCall const& call, std::size_t published) {
     Room& room = call.room;
-    bool const inside = way_of(total) == Way::line;
+    bool const inside = way_of(published) == Way::line;
     std::byte* const line = room.line(call.waiter);
     std::byte* const slot = inside ? line : room.short_slot(call.waiter);
     auto const mine = call.args.in_block(call.rank());
@@ -38,7 +46,8 @@ void reduce_own_at_once(NodeCall const& call, std::size_t total) {
     for (int r = 0; r < call.size(); ++r) {
         // Nor has that rank published its own block.
         std::size_t const left_out = r < call.rank() ? call.args.blocks[r].bytes : 0;
-        inputs[static_cast<std::size_t>(r)] = short_message_of(call, r, total) + before - left_out;
+        inputs[static_cast<std::size_t>(r)] =
+            short_message_of(call, r, published) + before - left_out;
     }
     inputs[static_cast<std::size_t>(call.rank())] = mine.data();
     call.args.combine_all(call.args.out, {inputs.data(), call.ranks()}, mine.size());
@@ -168,7 +177,8 @@ bool reduce_by_domain(NodeCall const& call, std::size_t total) {
 void reduce_scatter(NodeCall const& call) {
     call.room.begin();
     std::size_t const total = total_bytes(call);
-    if (way_of(total) != Way::rounds) return reduce_own_at_once(call, total);
+    std::size_t const published = most_published(call, total);
+    if (way_of(published) != Way::rounds) return reduce_own_at_once(call, published);
     if (reduce_by_domain(call, total)) return;
     bool const exchanges = call.size() == 2 && call.room.exchange_bytes() >= call.args.element;
     auto trial = begin_trial(call, Pattern::reduce_scatter, total, StoreChoice::Choice::slots,

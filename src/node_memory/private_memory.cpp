@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 
 namespace sinew::node_memory {
@@ -28,10 +29,13 @@ int read_private(pid_t process, std::uint64_t address, void* to, std::size_t byt
 }
 
 bool is_readable_privately(void const* data, std::size_t bytes) noexcept {
-    auto const first = reinterpret_cast<std::uint64_t>(data);
-    std::byte byte;
-    return bytes > 0 && read_private(::getpid(), first, &byte, 1) == 0 &&
-           read_private(::getpid(), first + bytes - 1, &byte, 1) == 0;
+    if (bytes == 0) return false;
+    auto* const first = static_cast<std::byte*>(const_cast<void*>(data));
+    std::array<std::byte, 2> read;
+    iovec const here{read.data(), read.size()};
+    std::array<iovec, 2> const there{iovec{first, 1}, iovec{first + bytes - 1, 1}};
+    return ::process_vm_readv(::getpid(), &here, 1, there.data(), there.size(), 0) ==
+           static_cast<ssize_t>(read.size());
 }
 
 }  // namespace sinew::node_memory

@@ -47,12 +47,14 @@ StoreChoice::Trial StoreChoice::begin(std::size_t bytes, Choice choice, int sett
     if (!classes_) classes_ = std::make_unique<Classes>();
     Class& c = (*classes_)[number];
     if (c.ways == 0) {
-        c.lending = choice == Choice::lending;
+        c.lending = is_lending(choice);
         c.ways = choice == Choice::results ? 4 : c.lending ? 3 : 2;
-        // There is a choice of results if they are too long for the caches: then past them.
-        if (slots == Slots::exchanged) c.best = choice == Choice::results ? 2 : 0;
-        if (c.lending) c.best = lending_way;  // half of the copies
-        bool const is_long = slots == Slots::exchanged && std::bit_floor(bytes) >= long_call;
+        if (slots == Slots::exchanged) c.best = 0;
+        // There is a choice of results if they are too long for the caches: then past them, while slots stay there.
+        if (choice == Choice::results) c.best = 2;
+        if (choice == Choice::lending) c.best = lending_way;  // half of the copies
+        if (choice == Choice::lending_or_results) c.best = bypassing_results_way;
+        bool const is_long = std::bit_floor(bytes) >= long_call;
         if (c.lending || is_long) c.until_trial = c.interval;
     }
     return {*this, number, choice, settling};

@@ -28,15 +28,19 @@ public:
         slots,    ///< nothing
         results,  ///< whether results bypass the cache, too
         lending,  ///< whether to use slots at all
+        lending_or_results,  ///< that, and if so, whether results bypass the cache. Slots are exchanged and never bypassed
     };
 
     /// One call, from its construction to `done`.
     class Trial {
     public:
         Stores stores() const {
+            bool const lends = is_lending(choice_) && way_ == lending_way;
+            if (choice_ == Choice::lending_or_results)
+                return {.results_bypass = way_ == bypassing_results_way, .lends = lends};
             return {.slots_bypass = way_ % 2 == 1,
                     .results_bypass = choice_ == Choice::results && way_ >= 2,
-                    .lends = choice_ == Choice::lending && way_ == lending_way};
+                    .lends = lends};
         }
         /// Reports that the call has ended. A call that fails reports nothing.
         void done();
@@ -68,7 +72,10 @@ public:
     std::uint8_t way_of(std::size_t size_class) const;
 
 private:
-    static constexpr std::uint8_t lending_way = 2;
+    static constexpr std::uint8_t lending_way = 2, bypassing_results_way = 1;
+    static bool is_lending(Choice choice) {
+        return choice == Choice::lending || choice == Choice::lending_or_results;
+    }
     struct Class {
         std::uint8_t ways = 0;        ///< 0: no call yet
         std::uint8_t best = 1;        ///< safe: its time hardly depends on where the cores lie

@@ -55,6 +55,22 @@ TEST(StoreChoice, BeginsByLendingWhereThatIsAChoice) {
     EXPECT_FALSE(choice.begin(call_bytes, Choice::lending, settling).stores().lends);
 }
 
+TEST(StoreChoice, BeginsWithResultsPastTheCacheWhereItMayLendOrNot) {
+    StoreChoice choice;
+    constexpr auto what = Choice::lending_or_results;
+    auto const begin = [&] {
+        return choice.begin(call_bytes, what, settling, StoreChoice::Slots::exchanged).stores();
+    };
+    EXPECT_TRUE(begin().results_bypass);
+    EXPECT_FALSE(begin().lends);
+    use(choice, what, fastest(2), 1000);
+    EXPECT_TRUE(begin().lends);
+    EXPECT_FALSE(begin().results_bypass);
+    use(choice, what, fastest(0), 3000);
+    EXPECT_FALSE(begin().lends || begin().results_bypass || begin().slots_bypass);
+    EXPECT_EQ(use(choice, what, fastest(0), 3000)[3], 0);
+}
+
 TEST(StoreChoice, NeverBypassesForResultsThatAreNotLarge) {
     for (std::size_t fast = 0; fast < 4; ++fast) {
         StoreChoice choice;
@@ -64,10 +80,11 @@ TEST(StoreChoice, NeverBypassesForResultsThatAreNotLarge) {
 }
 
 TEST(StoreChoice, FindsTheFastestWay) {
-    for (Choice const what : {Choice::slots, Choice::results, Choice::lending})
+    for (Choice const what :
+         {Choice::slots, Choice::results, Choice::lending, Choice::lending_or_results})
         for (std::size_t fast = 0; fast < (what == Choice::slots     ? 2u
-                                           : what == Choice::lending ? 3u
-                                                                     : 4u);
+                                           : what == Choice::results ? 4u
+                                                                     : 3u);
              ++fast) {
             StoreChoice choice;
             use(choice, what, fastest(fast), 1000);

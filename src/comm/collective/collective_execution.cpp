@@ -9,8 +9,10 @@
 #include <sinew/error.hpp>
 
 #include "collectives/algorithms.hpp"
+#include "collectives/kernels/copy.hpp"
 #include "collectives/node/node_call.hpp"
 #include "collectives/schedule/lent_buffer.hpp"
+#include "collectives/schedule/past_cache.hpp"
 #include "src/base/text.hpp"
 #include "src/comm/collective/signature.hpp"
 
@@ -190,7 +192,11 @@ private:
         shape_.bytes = bytes(shape_.count);
     }
     void place_own_block() {
-        if (!call_.in_place) copy_bytes(own_out(), args_.in, call_.in.bytes());
+        if (call_.in_place) return;
+        std::size_t const own = call_.in.bytes();
+        if (collectives::moves_leave_cache(size_, size_ * own))
+            collectives::kernels::copy_bypassing(own_out(), args_.in, own);
+        else copy_bytes(own_out(), args_.in, own);
     }
     void take_own_block() {
         if (!call_.in_place)

@@ -4,6 +4,7 @@
 // waits for long. Short calls of the common collectives also do without arguments and algorithm: they
 // take the same steps as the algorithms in collectives/node, since another rank's call may not be so
 // simple.
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstring>
@@ -361,16 +362,17 @@ bool CommunicatorState::reduce_scatter_at_once(Collective collective, ConstBuffe
         return equal ? out.count : counts[static_cast<std::size_t>(r)];
     };
     auto const block = [&](int r) { return count(r) * in.type.size(); };
-    std::size_t before = 0, after = 0;
+    std::size_t before = 0, after = 0, smallest = total;
     for (int r = 0; r < ranks; ++r) {
         if (count(r) > in.count) return false;  // the bytes below might wrap around
         (r < rank ? before : after) += block(r);
+        smallest = std::min(smallest, block(r));
     }
     if (before + after != total || block(rank) != out.bytes()) return false;
 
     MemoryCall call(*this, reduction_record(collective, in, op));
     call.begin(room, collective, 0, total);
-    ShortMessage const message(room, call, total);
+    ShortMessage const message(room, call, total - smallest);  // the most that a rank publishes
     // Without this rank's own block.
     message.store(bytes_of(in), before);
     message.store(bytes_of(in) + before + out.bytes(), after - out.bytes(), before);

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls that run over the node's memory without preparations: how they fail, and beside calls that
 // the engine runs.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <stdexcept>
 #include <vector>
 
+#include "src/node_memory/private_memory.hpp"
 #include "tests/comm/ranks.hpp"
 
 namespace sinew::tests {
@@ -337,6 +343,110 @@ TEST(MemoryCalls, PassLongBlocksInEveryWay) {
         for (std::size_t const ranks : {2u, 3u})
             run_thread_ranks(static_cast<int>(ranks),
                              [&](Communicator& comm) { pass_long_blocks(comm); });
+    }
+}
+
+/// Memory that only this process may read: no system call reads it for another one, as that of a device.
+class SecretMemory {
+public:
+    explicit SecretMemory(std::size_t count) : bytes_(count * sizeof(int)) {
+        int const file = static_cast<int>(::syscall(SYS_memfd_secret, O_CLOEXEC));
+        if (file < 0) return;
+        if (::ftruncate(file, static_cast<off_t>(bytes_)) == 0) {
+            void* const memory =
+                ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+            if (memory != MAP_FAILED) data_ = static_cast<int*>(memory);
+        }
+        ::close(file);
+    }
+    SecretMemory(SecretMemory const&) = delete;
+    ~SecretMemory() {
+        if (data_ != nullptr) ::munmap(data_, bytes_);
+    }
+    explicit operator bool() const { return data_ != nullptr; }
+    std::span<int> span() const { return {data_, bytes_ / sizeof(int)}; }
+
+private:
+    std::size_t bytes_;
+    int* data_ = nullptr;
+};
+
+/// Blocks of 156 KiB from memory that others cannot read, on the ranks whose bit is set.
+void pass_secret_blocks(Communicator& comm) {
+    make_room(comm);
+    auto const me = static_cast<std::size_t>(comm.rank()),
+               ranks = static_cast<std::size_t>(comm.size());
+    constexpr std::size_t count = 40000;
+    SecretMemory const secret(ranks * count);
+    ASSERT_TRUE(secret);
+    ASSERT_FALSE(node_memory::is_readable_privately(secret.span().data(), sizeof(int)));
+    std::vector<int> ordinary(ranks * count), all(ranks * count);
+    for (std::size_t i = 0; i < 40; ++i) {
+        bool const hides = (i >> me & 1) != 0;
+        std::span<int> const own = hides ? secret.span() : std::span<int>(ordinary);
+        auto const value = [&](std::size_t from, std::size_t to) {
+            return static_cast<int>(100 * i + 10 * from + to);
+        };
+        for (std::size_t to = 0; to < ranks; ++to)
+            std::ranges::fill(own.subspan(to * count, count), value(me, to));
+        auto const expect = [&](auto const& value_of, char const* call) {
+            for (std::size_t from = 0; from < ranks; ++from)
+                ASSERT_EQ(
+                    std::ranges::count(std::span(all).subspan(from * count, count), value_of(from)),
+                    static_cast<std::ptrdiff_t>(count))
+                    << call << ' ' << i << ", from rank " << from;
+        };
+        comm.alltoall(own, all);
+        expect([&](std::size_t from) { return value(from, me); }, "alltoall");
+        comm.allgather(own.first(count), all);
+        expect([&](std::size_t from) { return value(from, 0); }, "allgather");
+    }
+}
+
+TEST(MemoryCalls, PassLongBlocksThatTheKernelCannotRead) {
+    if (!SecretMemory(1)) GTEST_SKIP() << "this kernel has no memfd_secret";
+    Variable const unchecked("SINEW_CHECK", "0");
+    for (int const ranks : {2, 3})
+        run_thread_ranks(ranks, [&](Communicator& comm) { pass_secret_blocks(comm); });
+}
+
+/// Moves results that are stored past the cache, to addresses between cache lines.
+void move_past_the_cache(Communicator& comm) {
+    make_room(comm);
+    auto const me = static_cast<std::size_t>(comm.rank()),
+               ranks = static_cast<std::size_t>(comm.size());
+    std::size_t const count = (std::size_t{9} << 20) / sizeof(int) / ranks + 3;  // of a block
+    std::vector<int> in(ranks * count), memory(ranks * count + 2, -7);
+    std::span<int> const out(memory.data() + 1, ranks * count);
+    auto const value = [&](std::size_t rank, std::size_t i) {
+        return static_cast<int>(rank * 1000003 + i);
+    };
+    for (std::size_t i = 0; i < in.size(); ++i) in[i] = value(me, i);
+    auto const expect = [&](auto const& value_at, std::size_t size, char const* call) {
+        for (std::size_t i = 0; i < size; ++i)
+            if (out[i] != value_at(i)) FAIL() << call << ", element " << i << " is " << out[i];
+        ASSERT_EQ(memory.front(), -7);
+        ASSERT_EQ(memory.back(), -7);
+        std::ranges::fill(out, -1);
+    };
+    for (int repeated = 0; repeated < 2; ++repeated) {
+        comm.alltoall(in, out);
+        expect([&](std::size_t i) { return value(i / count, me * count + i % count); }, out.size(),
+               "alltoall");
+        comm.allgather(std::span(in).first(count), out);
+        expect([&](std::size_t i) { return value(i / count, i % count); }, out.size(), "allgather");
+        std::span<int> const sent = me == 1 ? std::span<int>(in) : out;
+        comm.broadcast(sent, 1);
+        if (me == 1) std::ranges::copy(in, out.begin());
+        expect([&](std::size_t i) { return value(1, i); }, out.size(), "broadcast");
+    }
+}
+
+TEST(MemoryCalls, MoveLongResultsPastTheCache) {
+    for (char const* const single_copy : {"0", "1"}) {
+        Variable const unchecked("SINEW_CHECK", "0"), setting("SINEW_SINGLE_COPY", single_copy);
+        for (int const ranks : {2, 3})
+            run_thread_ranks(ranks, [&](Communicator& comm) { move_past_the_cache(comm); });
     }
 }
 
