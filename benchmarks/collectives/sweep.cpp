@@ -64,7 +64,7 @@ RunInfo Sweep::describe() {
     info.limits.processors = std::min(processors_.on_machine, comm_.size());
     info.limits.copies = measure_copy_rates(comm_, info.limits.processors, [this] { sync(); });
     if (!processors_.oversubscribed && !options_.zero_copy)
-        info.limits.exchanges = measure_exchange_times(comm_, [this] { sync(); });
+        info.limits.transfers = measure_transfer_times(comm_, [this] { sync(); });
     bool const sums = std::count(options_.collectives.begin(), options_.collectives.end(),
                                  Collective::allreduce) > 0;
     if (sums && processors_.oversubscribed && !options_.zero_copy)
@@ -243,7 +243,8 @@ void Sweep::report(Problem const& problem, Variant variant,
         if (info_.nodes == 1)
             row.limit_us =
                 least_us(problem.collective, comm_.size(), row.bytes, info_.limits,
-                         row.one_way_ns.value_or(std::numeric_limits<double>::infinity()));
+                         row.one_way_ns.value_or(std::numeric_limits<double>::infinity()),
+                         variant == Variant::live);
         if (options_.link_rate > 0) {
             row.fraction_of_link = fraction_of_link(problem, row.us.p50);
             for (PeerResult& peer : row.peers)

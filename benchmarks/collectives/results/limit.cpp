@@ -46,19 +46,70 @@ double least_exchanged(Collective collective, int ranks, std::size_t bytes) {
         case Collective::allgather:
         case Collective::allgatherv:
         case Collective::alltoall:
-        case Collective::alltoallv: {
-            // Longer blocks can be read where they lie, from lines that both processors have.
-            constexpr double most = 64 << 10;
-            double const others = vector * (ranks - 1) / ranks;
-            return others <= most ? others : 0;
-        }
+        case Collective::alltoallv:
+            return vector * (ranks - 1) / ranks;
+        case Collective::barrier:
+            return ranks > 1 ? 1 : 0;
         default:
             return 0;
     }
 }
 
+double least_handed_over(Collective collective, int ranks, std::size_t bytes) {
+    double const vector = ranks > 1 ? static_cast<double>(bytes) : 0;
+    switch (collective) {
+        case Collective::broadcast:
+        case Collective::reduce:
+        case Collective::scan:
+        case Collective::exscan:
+            return vector;
+        case Collective::gather:
+        case Collective::gatherv:
+        case Collective::scatter:
+        case Collective::scatterv:
+            return vector * (ranks - 1) / ranks;
+        default:
+            return 0;
+    }
+}
+
+namespace {
+
+/// The bytes of its own that each rank must copy from its input to its result, by the same processor that gets those of the
+/// others.
+double least_copied(Collective collective, int ranks, std::size_t bytes) {
+    switch (collective) {
+        case Collective::allgather:
+        case Collective::allgatherv:
+        case Collective::alltoall:
+        case Collective::alltoallv:
+            return static_cast<double>(bytes) / ranks;
+        default:
+            return 0;
+    }
+}
+
+/// The time in which each processor copies so many bytes, all at once.
+double copying_us(MachineLimits const& limits, double bytes) {
+    double const moved = 2 * bytes;  // read and written
+    double const rate = rate_at(limits.copies, moved);
+    return rate > 0 ? moved * limits.processors / rate * 1e6 : 0;
+}
+
+/// By the faster of both ways; a reduction through shared memory, where it combines what it loads, while what the kernel has
+/// copied must be read once more.
+double fastest_us(Collective collective, std::vector<TransferTime> const& stored,
+                  std::vector<TransferTime> const& read, double bytes, bool single) {
+    double const through_memory = transfer_us(stored, bytes, single);
+    bool const reads =
+        !is_reduction(collective) && !read.empty() && bytes >= static_cast<double>(read[0].bytes);
+    return reads ? std::min(through_memory, transfer_us(read, bytes, single)) : through_memory;
+}
+
+}  // namespace
+
 std::optional<double> least_us(Collective collective, int ranks, std::size_t bytes,
-                               MachineLimits const& limits, double one_way_ns) {
+                               MachineLimits const& limits, double one_way_ns, bool single) {
     double const traffic = least_traffic(collective, ranks, bytes);
     int const processors = std::clamp(limits.processors, 1, ranks);
     double const rate = rate_at(limits.copies, traffic / processors);
@@ -67,11 +118,16 @@ std::optional<double> least_us(Collective collective, int ranks, std::size_t byt
     double const switching = (on_one - 1) * limits.context_switch_ns * 1e-3;
     if (!std::isfinite(one_way_ns) && switching <= 0) return {};
     double const passing = std::isfinite(one_way_ns) ? one_way_ns * 1e-3 : 0;
-    double const exchanging =
-        exchange_us(limits.exchanges, least_exchanged(collective, ranks, bytes));
+    TransferTimes const& transfers = limits.transfers;
+    double const exchanging = fastest_us(collective, transfers.exchanges, transfers.read_exchanges,
+                                         least_exchanged(collective, ranks, bytes), single) +
+                              copying_us(limits, least_copied(collective, ranks, bytes));
+    double const handing_over =
+        fastest_us(collective, transfers.hand_overs, transfers.read_hand_overs,
+                   least_handed_over(collective, ranks, bytes), single);
     double const summing =
         collective == Collective::allreduce ? sum_us(limits.sums, static_cast<double>(bytes)) : 0;
-    return std::max({moving, passing, switching, exchanging, summing});
+    return std::max({moving, passing, switching, exchanging, handing_over, summing});
 }
 
 }  // namespace sinew::bench

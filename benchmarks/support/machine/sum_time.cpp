@@ -14,6 +14,7 @@
 #include <span>
 #include <thread>
 
+#include "benchmarks/support/machine/copy_ways.hpp"
 #include "benchmarks/support/machine/processors.hpp"
 #include "benchmarks/support/machine/timed_sizes.hpp"
 #include "benchmarks/support/statistics.hpp"
@@ -29,8 +30,8 @@ namespace sinew::bench {
 
 namespace {
 
-constexpr std::array<std::size_t, 6> sizes{8 << 10, 64 << 10, 256 << 10,
-                                           1 << 20, 4 << 20,  16 << 20};
+constexpr std::array<std::size_t, 7> sizes{8 << 10, 64 << 10, 256 << 10, 1 << 20,
+                                           4 << 20, 16 << 20, 64 << 20};
 constexpr std::array<std::size_t, 4> pieces{8 << 10, 16 << 10, 64 << 10, 256 << 10};
 constexpr std::size_t largest_piece = pieces.back();
 /// Pieces under way between two threads.
@@ -177,8 +178,8 @@ private:
         Adder& last = *adders_.back();
         await(last.added, number + 1);
         for (Memory const& out : own.out)
-            std::memcpy(out.get() + offset, last.sums.get() + number % depth * largest_piece,
-                        bytes);
+            copy_ways().back().copy(out.get() + offset,
+                                    last.sums.get() + number % depth * largest_piece, bytes);
         own.copied.store(number + 1, std::memory_order_release);
     }
 
@@ -264,7 +265,7 @@ std::vector<SumTime> measure_sum_times(Communicator& comm, int processors,
 }
 
 double sum_us(std::vector<SumTime> const& times, double bytes) {
-    return interpolated_us(times, bytes);
+    return interpolated_us(times, bytes, [](SumTime const& time) { return time.us; });
 }
 
 }  // namespace sinew::bench

@@ -22,10 +22,10 @@ struct SumTime {
     std::size_t piece = 0;  ///< bytes
 };
 
-/// Measures sums of the vectors of `comm.size()` ranks, of 8 KiB to 16 MiB (less if all of them and their results
+/// Measures sums of the vectors of `comm.size()` ranks, of 8 KiB to 64 MiB (less if all of them and their results
 /// took more than 512 MiB, or a quarter of the free memory), by threads of rank 0 on `processors` processors of its
 /// own; the other ranks wait in `sync`, a barrier. Collective; every rank gets the same times, none if rank 0 may use
-/// fewer processors, a thread cannot be bound to one, or there are no more ranks than processors. Takes about a second.
+/// fewer processors, a thread cannot be bound to one, or there are no more ranks than processors. Takes about two seconds.
 std::vector<SumTime> measure_sum_times(Communicator& comm, int processors,
                                        std::function<void()> const& sync);
 
