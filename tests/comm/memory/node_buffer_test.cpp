@@ -2,10 +2,14 @@
 // Buffers in memory that the ranks of a node share.
 #include <sinew/thread_ranks.hpp>
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <new>
 #include <numeric>
+#include <span>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -71,6 +75,72 @@ TEST(NodeBuffer, MixesWithPrivateBuffers) {
                 ASSERT_EQ(all[i], 10.0F * static_cast<float>(i % count % 100)) << i;
         }
     });
+}
+
+/// Elements of a size that divides no cache line, or longer than what is combined at a time.
+template <std::size_t bytes>
+struct Odd {
+    std::array<std::uint8_t, bytes> part;
+    bool operator==(Odd const&) const = default;
+};
+template <std::size_t bytes>
+ReduceOp difference() {
+    return reduce_op<Odd<bytes>>(
+        [](Odd<bytes> const& a, Odd<bytes> const& b) {
+            Odd<bytes> c;
+            for (std::size_t i = 0; i < bytes; ++i)
+                c.part[i] = static_cast<std::uint8_t>(a.part[i] - 3 * b.part[i]);
+            return c;
+        },
+        Commutative::no);
+}
+
+/// Sums `count` elements in shared memory, `shift` elements after the begin of what was allocated. Nothing around them changes.
+template <class T>
+void reduce_shifted(Communicator& comm, ReduceOp const& op, std::size_t count, std::size_t shift,
+                    bool in_place) {
+    auto in = comm.allocate<T>(count + shift + 1), out = comm.allocate<T>(count + shift + 1);
+    auto const values_of = [&](int rank) {
+        std::vector<T> values(count);
+        auto* const bytes = reinterpret_cast<std::uint8_t*>(values.data());
+        for (std::size_t i = 0; i < count * sizeof(T); ++i)
+            bytes[i] =
+                static_cast<std::uint8_t>(i * 31 + static_cast<std::size_t>(rank) * 7 + i / 253);
+        return values;
+    };
+    auto const own = values_of(comm.rank());
+    std::copy(own.begin(), own.end(), in.begin() + static_cast<std::ptrdiff_t>(shift));
+    std::span<T> const from(in.data() + shift, count);
+    std::span<T> const to(in_place ? from.data() : out.data() + shift, count);
+    in_place ? comm.allreduce(to, op) : comm.allreduce(std::span<T const>(from), to, op);
+
+    std::vector<T> expected = values_of(0);
+    for (int rank = 1; rank < comm.size(); ++rank) {
+        auto const next = values_of(rank);
+        auto* const sums = reinterpret_cast<std::uint8_t*>(expected.data());
+        auto const* const bytes = reinterpret_cast<std::uint8_t const*>(next.data());
+        int const factor = op.kind() == ReduceOp::Kind::sum ? 1 : -3;
+        for (std::size_t i = 0; i < count * sizeof(T); ++i)
+            sums[i] = static_cast<std::uint8_t>(sums[i] + factor * bytes[i]);
+    }
+    EXPECT_TRUE(std::ranges::equal(to, expected))
+        << count << " of " << sizeof(T) << " bytes, shifted by " << shift;
+    auto const& around = in_place ? in : out;
+    auto const untouched = [&](std::size_t i) { return around[i] == T{}; };
+    EXPECT_TRUE(untouched(count + shift) && (shift == 0 || untouched(shift - 1)));
+}
+
+// Results are stored past the cache, in lines as far as elements allow.
+TEST(NodeBuffer, HasElementsOfAnySizeAtAnyAddress) {
+    for (int const ranks : {2, 3})
+        run_thread_ranks({.ranks = ranks}, [](Communicator& comm) {
+            for (bool const in_place : {false, true})
+                for (std::size_t const shift : {0u, 1u, 5u}) {
+                    reduce_shifted<std::uint8_t>(comm, sum, 100'003, shift, in_place);
+                    reduce_shifted<Odd<12>>(comm, difference<12>(), 9'001, shift, in_place);
+                    reduce_shifted<Odd<1500>>(comm, difference<1500>(), 77, shift, in_place);
+                }
+        });
 }
 
 TEST(NodeBuffer, OutlivesItsCommunicator) {
