@@ -24,6 +24,12 @@ void gather_at_once(NodeCall const& call, std::size_t largest) {
     room.note_all_entered();
 }
 
+/// This rank's block, from its input if it has one: the copy in its result may not be in the caches.
+std::span<std::byte const> own_block(NodeCall const& call) {
+    auto const own = call.args.out_block(call.rank());
+    return {call.args.in != nullptr ? call.args.in : own.data(), own.size()};
+}
+
 /// Long blocks pass in rounds, or are read where they lie. Those of other domains enter this rank's
 /// domain in slices, which it collects from its peers in the next round.
 class AllgatherRounds {
@@ -31,16 +37,15 @@ public:
     AllgatherRounds(NodeCall const& call, std::size_t largest, StoreChoice::Stores stores,
                     Domains const& domains)
         : call_(call), room_(call.room), stores_(stores),
-          past_cache_(moves_leave_cache(call.ranks(), call.ranks() * largest)), domains_(domains),
-          piece_(Relay::piece_of(room_, domains, largest)), rounds_(rounds_of(largest, piece_)),
-          relay_(call, domains, piece_), outside_(domains.outside(domains.of(call.rank()))) {}
+          past_cache_(moves_leave_cache(call.ranks(), total_bytes(call))), domains_(domains),
+          own_(own_block(call)), piece_(Relay::piece_of(room_, domains, largest)),
+          rounds_(rounds_of(largest, piece_)), relay_(call, domains, piece_),
+          outside_(domains.outside(domains.of(call.rank()))) {}
 
     void run() {
-        auto const own = call_.args.out_block(call_.rank());
-        std::byte const* const data = call_.args.in != nullptr ? call_.args.in : own.data();
-        auto const lent = BorrowableBlock::of(room_, data, own.size(),
+        auto const lent = BorrowableBlock::of(room_, own_.data(), own_.size(),
                                               BorrowableBlock::private_if(stores_.lends));
-        lent.write(call_, room_.line(call_.waiter), own.size());
+        lent.write(call_, room_.line(call_.waiter), own_.size());
         room_.publish_line();
         bool const lends = lent.is_lent(), relays = !outside_.empty();
         if (!lends || relays)
@@ -79,7 +84,7 @@ private:
         if (round >= Room::depth)
             room_.await_stage_of_all(call_.waiter, Stage::consumed, round - Room::depth + 1);
         store_bytes(stores_.slots_bypass, contribution(call_.rank(), round),
-                    part_of(call_.rank(), round), bytes_of(call_.rank(), round));
+                    own_.data() + round * piece_, bytes_of(call_.rank(), round));
         room_.publish(Stage::contributed, round + 1);
     }
 
@@ -143,6 +148,7 @@ private:
     StoreChoice::Stores stores_;
     bool past_cache_;
     Domains const& domains_;
+    std::span<std::byte const> own_;
     std::size_t piece_, rounds_;
     Relay relay_;
     std::span<int const> outside_;
@@ -151,9 +157,7 @@ private:
 /// Long blocks of two ranks.
 void exchange_blocks(NodeCall const& call, std::size_t largest) {
     auto trial = MessageExchange::begin_trial(call, Pattern::allgather, largest);
-    auto const own = call.args.out_block(call.rank());
-    std::byte const* const data = call.args.in != nullptr ? call.args.in : own.data();
-    MessageExchange(call, {data, own.size()}, call.args.out_block(1 - call.rank()), trial.stores())
+    MessageExchange(call, own_block(call), call.args.out_block(1 - call.rank()), trial.stores())
         .run([] {});
     trial.done();
 }
@@ -164,11 +168,11 @@ void allgather(NodeCall const& call) {
     call.room.begin();
     std::size_t const largest = call.args.blocks.largest(call.size());
     if (way_of(largest) != Way::rounds) return gather_at_once(call, largest);
+    if (call.size() == 2 && MessageExchange::fits(call.room)) return exchange_blocks(call, largest);
     // A block in a slot is copied once for all readers: with many of them, lending saves little.
     constexpr int most_lending = 3;
     auto const choice = call.size() <= most_lending ? BorrowableBlock::choice(call.room, largest)
                                                     : StoreChoice::Choice::slots;
-    if (call.size() == 2 && MessageExchange::fits(call.room)) return exchange_blocks(call, largest);
     auto trial = begin_trial(call, Pattern::allgather, largest, choice);
     AllgatherRounds(call, largest, trial.stores(), domains_for_moves(call.room, largest)).run();
     trial.done();

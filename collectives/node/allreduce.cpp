@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <bit>
 
 #include "collectives/node/lent.hpp"
 #include "collectives/node/node_call.hpp"

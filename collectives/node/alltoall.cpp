@@ -9,9 +9,8 @@ namespace sinew::collectives::node {
 namespace {
 
 void place_own_block(NodeCall const& call) {
-    auto const own = call.args.sent_block(call.rank());
-    store_bytes(moves_leave_cache(call.ranks(), call.ranks() * own.size()),
-                call.args.out_block(call.rank()).data(), own.data(), own.size());
+    collectives::place_own_block(call.args.out_block(call.rank()).data(),
+                                 call.args.sent_block(call.rank()));
 }
 
 /// A message of one of two ranks to the other is long.
@@ -32,16 +31,14 @@ bool has_long_message(NodeCall const& call) {
            short_part(call.room);
 }
 
-/// Whether others can read what this rank sends, by the first and the last byte of all blocks.
-bool can_read_sent_blocks(NodeCall const& call) {
-    std::byte const *begin = nullptr, *end = nullptr;
+/// Whether others can read what this rank would lend.
+bool can_lend(NodeCall const& call) {
+    node_memory::ReadableCheck check;
     for (int to = 0; to < call.size(); ++to) {
         auto const block = call.args.sent_block(to);
-        if (block.empty()) continue;
-        if (begin == nullptr || block.data() < begin) begin = block.data();
-        if (end == nullptr || block.data() + block.size() > end) end = block.data() + block.size();
+        if (to != call.rank() && block.size() >= least_lent_bytes) check.add(block);
     }
-    return node_memory::is_readable_privately(begin, static_cast<std::size_t>(end - begin));
+    return check.passes();
 }
 
 }  // namespace
@@ -60,7 +57,7 @@ void alltoall(NodeCall const& call) {
     // Among many ranks the time of a call says little about how one of them stores, so that the comparison
     // would be lost to chance: lending, which needs half of the copies, is not compared.
     StoreChoice::Stores stores{.lends = choice == StoreChoice::Choice::lending && call.size() > 2 &&
-                                        can_read_sent_blocks(call)};
+                                        can_lend(call)};
     std::optional<StoreChoice::Trial> trial;
     if (!stores.lends && pairwise_rounds(room, largest) > 0) {
         trial.emplace(begin_trial(call, Pattern::alltoall, largest));

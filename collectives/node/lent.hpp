@@ -60,7 +60,7 @@ public:
     enum class Private : std::uint8_t {
         no,
         if_readable,  ///< if it can read it itself by the kernel, as others will
-        offered,      ///< without trying: the reader says whether it could (try_read)
+        untried,      ///< the caller has tried, or the reader says whether it could (try_read)
     };
     static Private private_if(bool lends) { return lends ? Private::if_readable : Private::no; }
     /// Lends a buffer of this rank if it lies in shared memory, or as `of_private` says.

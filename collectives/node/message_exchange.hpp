@@ -17,7 +17,7 @@ public:
                                           std::size_t largest) {
         using enum StoreChoice::Choice;
         auto choice = BorrowableBlock::choice(call.room, largest);
-        if (moves_leave_cache(call.ranks(), call.ranks() * std::bit_floor(largest)))
+        if (moves_leave_cache(call.ranks(), call.ranks() * largest))
             choice = choice == lending ? lending_or_results : results;
         return node::begin_trial(call, pattern, largest, choice, StoreChoice::Slots::exchanged);
     }
@@ -34,7 +34,7 @@ public:
     void run(Meanwhile const& meanwhile) {
         using enum BorrowableBlock::Private;
         auto const lent =
-            BorrowableBlock::of(room_, sent_.data(), sent_.size(), stores_.lends ? offered : no);
+            BorrowableBlock::of(room_, sent_.data(), sent_.size(), stores_.lends ? untried : no);
         lent.write(call_, room_.line(call_.waiter), sent_.size());
         room_.publish_line();
         lends_ = lent.is_lent();

@@ -45,6 +45,13 @@ struct NodeCall {
     }
 };
 
+/// All blocks together.
+inline std::size_t total_bytes(NodeCall const& call) {
+    std::size_t total = 0;
+    for (int r = 0; r < call.size(); ++r) total += call.args.blocks[r].bytes;
+    return total;
+}
+
 /// Whether the ranks below `ranks`, but for this one, have come so far.
 inline bool reached_by_others(Room const& room, int ranks, Stage stage, std::size_t rounds) {
     for (int r = 0; r < ranks; ++r)
@@ -55,7 +62,7 @@ inline bool reached_by_others(Room const& room, int ranks, Stage stage, std::siz
 /// The inputs of a reduction, by rank.
 using Inputs = std::array<void const*, Room::most_ranks>;
 
-/// Copies to memory that another rank will read.
+/// Copies to memory that another rank will read, or to a result. `bypass`: with non-temporal stores.
 inline void store_bytes(bool bypass, std::byte* to, std::byte const* from, std::size_t bytes) {
     if (bytes == 0) return;
     if (bypass) kernels::copy_bypassing(to, from, bytes);

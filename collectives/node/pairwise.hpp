@@ -35,7 +35,7 @@ template <class Message>
 class PairwiseSender {
 public:
     /// `message(rank)` is the message to a rank.
-    /// `lends`: it lends them from its private memory if it can.
+    /// `lends`: it lends long ones from its private memory, which others can read.
     PairwiseSender(NodeCall const& call, Message message, bool lends = false)
         : call_(call), room_(call.room), message_(message), piece_(pairwise_piece(room_)) {
         std::byte* const line = room_.line(call.waiter);
@@ -55,7 +55,7 @@ public:
             }
             auto const lent = BorrowableBlock::of(
                 room_, bytes.data(), bytes.size(),
-                lends ? BorrowableBlock::Private::offered : BorrowableBlock::Private::no);
+                lends ? BorrowableBlock::Private::untried : BorrowableBlock::Private::no);
             lent.write(call, part, bytes.size());
             if (lent.is_lent()) lent_.set(static_cast<std::size_t>(to));
             else rounds_ = std::max(rounds_, pairwise_rounds(room_, bytes.size()));
@@ -126,8 +126,7 @@ public:
         std::size_t const bytes = bytes_in_round(to_.size(), piece_, round);
         if (bytes == 0) return;
         call_.await_contributed(from_, round + 1);
-        store_bytes(moves_leave_cache(call_.ranks(), call_.ranks() * to_.size()),
-                    to_.data() + round * piece_,
+        std::memcpy(to_.data() + round * piece_,
                     room_.contribution_of(from_, round, call_.ranks() * piece_) + self * piece_,
                     bytes);
     }

@@ -10,12 +10,6 @@ namespace sinew::collectives::node {
 
 namespace {
 
-std::size_t total_bytes(NodeCall const& call) {
-    std::size_t total = 0;
-    for (int r = 0; r < call.size(); ++r) total += call.args.blocks[r].bytes;
-    return total;
-}
-
 /// The most that a rank publishes, which leaves out its own block.
 std::size_t most_published(NodeCall const& call, std::size_t total) {
     std::size_t smallest = total;

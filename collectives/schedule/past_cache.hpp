@@ -4,8 +4,12 @@
 #include <algorithm>
 #include <bit>
 #include <cstddef>
+#include <cstring>
+#include <span>
 
 #include <unistd.h>
+
+#include "collectives/kernels/copy.hpp"
 
 namespace sinew::collectives {
 
@@ -20,15 +24,25 @@ inline std::size_t last_level_cache() {
     return bytes;
 }
 
-/// Whether inputs and results of `bytes` of so many ranks do not stay in the caches of a reduction, which reads them again
-/// at once. All sizes of a class of StoreChoice have the same answer.
+/// Whether inputs and results of a reduction of `bytes` on each of so many ranks take more than the caches. All sizes of a class
+/// of StoreChoice have the same answer.
 inline bool reductions_leave_cache(std::size_t ranks, std::size_t bytes) {
     return 2 * ranks * std::bit_floor(bytes) > last_level_cache();
 }
 
-/// The same of calls that only move data: each rank ends with `bytes`, and reads none of them again.
+/// Whether the results of moves, `bytes` on each of so many ranks, are stored past the caches. They are not read again, unlike the
+/// inputs of a reduction, so this is faster from half of that size on. The same is true of classes.
 inline bool moves_leave_cache(std::size_t ranks, std::size_t bytes) {
     return 2 * ranks * std::bit_floor(bytes) > last_level_cache() / 2;
+}
+
+/// Copies a rank's own block from its input to its result, past the caches if it is too long for them. `from` may be the same
+/// memory as `to`, and must not overlap it otherwise.
+inline void place_own_block(std::byte* to, std::span<std::byte const> from) {
+    if (from.empty() || to == from.data()) return;
+    if (from.size() > last_level_cache() / 16)
+        kernels::copy_bypassing(to, from.data(), from.size());
+    else std::memcpy(to, from.data(), from.size());
 }
 
 }  // namespace sinew::collectives

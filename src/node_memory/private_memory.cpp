@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 
 namespace sinew::node_memory {
@@ -28,14 +27,23 @@ int read_private(pid_t process, std::uint64_t address, void* to, std::size_t byt
     return 0;
 }
 
+void ReadableCheck::add(std::span<std::byte const> memory) noexcept {
+    if (memory.empty() || used_ + 2 > ends_.size()) return;
+    for (std::byte const* const end : {memory.data(), &memory.back()})
+        ends_[used_++] = {const_cast<std::byte*>(end), 1};
+}
+
+bool ReadableCheck::passes() const noexcept {
+    std::array<std::byte, most_ends> read;
+    iovec const here{read.data(), used_};
+    return ::process_vm_readv(::getpid(), &here, 1, ends_.data(), used_, 0) ==
+           static_cast<ssize_t>(used_);
+}
+
 bool is_readable_privately(void const* data, std::size_t bytes) noexcept {
-    if (bytes == 0) return false;
-    auto* const first = static_cast<std::byte*>(const_cast<void*>(data));
-    std::array<std::byte, 2> read;
-    iovec const here{read.data(), read.size()};
-    std::array<iovec, 2> const there{iovec{first, 1}, iovec{first + bytes - 1, 1}};
-    return ::process_vm_readv(::getpid(), &here, 1, there.data(), there.size(), 0) ==
-           static_cast<ssize_t>(read.size());
+    ReadableCheck check;
+    check.add({static_cast<std::byte const*>(data), bytes});
+    return bytes > 0 && check.passes();
 }
 
 }  // namespace sinew::node_memory

@@ -278,7 +278,7 @@ public:
         contributed,  ///< rounds whose contribution is readable
         reduced,      ///< rounds whose result is readable, and whose contributions were read
         consumed,     ///< rounds of which this rank reads nothing more
-        delivered,    ///< rounds of results that are readable although others were reduced earlier
+        delivered,  ///< rounds of results that are readable although others were reduced earlier; or if a lent block could be read
     };
     /// Rounds are counted within their operation: the largest vectors that memory holds, in the
     /// smallest blocks, have fewer.

@@ -2,6 +2,7 @@
 #include "src/node_memory/store_choice.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 namespace sinew::node_memory {
@@ -9,8 +10,8 @@ namespace sinew::node_memory {
 namespace {
 
 constexpr int shortest_interval = 64, longest_interval = 1024;
-/// From this size on, the first trial in exchanged slots comes after an interval: many programs make few such calls, trials
-/// lengthen them, and the way with which they begin is the fastest as a rule.
+/// From this size on, the first trial comes after an interval if slots are exchanged or results may bypass the cache: many
+/// programs make few such calls, trials lengthen them, and the way with which they begin is the fastest as a rule.
 constexpr std::size_t long_call = std::size_t{16} << 20;
 /// A trial that takes this many times as long as the best way is given up after a few calls.
 constexpr float hopeless = 1.6F;
@@ -32,6 +33,27 @@ void follow(float& average, float seconds) {
 
 }  // namespace
 
+std::span<StoreChoice::Stores const> StoreChoice::ways_of(Choice choice) {
+    static constexpr Stores through_cache{}, slots{.slots_bypass = true},
+        results{.results_bypass = true}, both{.slots_bypass = true, .results_bypass = true},
+        lent{.lends = true};
+    static constexpr std::array of_slots{through_cache, slots};
+    static constexpr std::array of_results{through_cache, slots, results, both};
+    static constexpr std::array of_lending{through_cache, slots, lent};
+    static constexpr std::array of_lending_or_results{through_cache, results, lent};
+    switch (choice) {
+        case Choice::slots:
+            return of_slots;
+        case Choice::results:
+            return of_results;
+        case Choice::lending:
+            return of_lending;
+        case Choice::lending_or_results:
+            return of_lending_or_results;
+    }
+    return of_slots;
+}
+
 std::size_t StoreChoice::class_of(std::size_t bytes) {
     return std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(bytes)), size_classes - 1);
 }
@@ -47,15 +69,13 @@ StoreChoice::Trial StoreChoice::begin(std::size_t bytes, Choice choice, int sett
     if (!classes_) classes_ = std::make_unique<Classes>();
     Class& c = (*classes_)[number];
     if (c.ways == 0) {
-        c.lending = is_lending(choice);
-        c.ways = choice == Choice::results ? 4 : c.lending ? 3 : 2;
-        if (slots == Slots::exchanged) c.best = 0;
-        // There is a choice of results if they are too long for the caches: then past them, while slots stay there.
-        if (choice == Choice::results) c.best = 2;
-        if (choice == Choice::lending) c.best = lending_way;  // half of the copies
-        if (choice == Choice::lending_or_results) c.best = bypassing_results_way;
-        bool const is_long = std::bit_floor(bytes) >= long_call;
-        if (c.lending || is_long) c.until_trial = c.interval;
+        bool const exchanged = slots == Slots::exchanged, results = choice == Choice::results;
+        c.choice = choice;
+        c.ways = static_cast<std::uint8_t>(ways_of(choice).size());
+        bool const lends = choice == Choice::lending || choice == Choice::lending_or_results;
+        c.best = first_way(choice, exchanged);
+        bool const is_long = (exchanged || results) && std::bit_floor(bytes) >= long_call;
+        if (lends || is_long) c.until_trial = c.interval;
     }
     return {*this, number, choice, settling};
 }
@@ -67,6 +87,17 @@ StoreChoice::Trial::Trial(StoreChoice& owner, std::size_t size_class, Choice cho
 void StoreChoice::Trial::done() {
     auto const took = std::chrono::steady_clock::now() - start_;
     owner_.report(class_, way_, settling_, std::chrono::duration<float>(took).count());
+}
+
+std::uint8_t StoreChoice::first_way(Choice choice, bool exchanged) {
+    Stores first{.slots_bypass =
+                     !exchanged};  // safe: its time hardly depends on where the cores lie
+    // There is a choice of results if they are too long for the caches.
+    if (choice == Choice::results || choice == Choice::lending_or_results)
+        first = {.results_bypass = true};
+    if (choice == Choice::lending) first = {.lends = true};  // half of the copies
+    auto const ways = ways_of(choice);
+    return static_cast<std::uint8_t>(std::ranges::find(ways, first) - ways.begin());
 }
 
 void StoreChoice::begin_trial(Class& c) {
@@ -107,7 +138,8 @@ void StoreChoice::report(std::size_t size_class, std::uint8_t way, int settling,
         if (--c.until_trial <= 0) begin_trial(c);
         return;
     }
-    bool const plain = way % 2 == 0 && !(c.lending && way == lending_way);
+    Stores const stores = ways_of(c.choice)[way];
+    bool const plain = !stores.slots_bypass && !stores.lends;
     int const length = plain ? std::clamp(settling, 4, 64) + calls_before_verdict : 5;
     if (c.trial_calls > 1) follow(c.trial, std::min(seconds, 2 * c.average));
     if (c.trial_calls > calls_before_verdict && c.trial > hopeless * c.average)

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 namespace sinew::node_memory {
 
@@ -22,25 +23,22 @@ public:
         bool slots_bypass = false;    ///< non-temporal stores to slots
         bool results_bypass = false;  ///< non-temporal stores to the caller's result
         bool lends = false;           ///< no slots: the others read the caller's private buffer
+        bool operator==(Stores const&) const = default;
     };
     /// What there is to choose from, beside how to store to slots.
     enum class Choice : std::uint8_t {
         slots,    ///< nothing
         results,  ///< whether results bypass the cache, too
         lending,  ///< whether to use slots at all
-        lending_or_results,  ///< that, and if so, whether results bypass the cache. Slots are exchanged and never bypassed
+        lending_or_results,  ///< that, and if so, whether results bypass the cache; slots are exchanged, and not bypassed
     };
 
     /// One call, from its construction to `done`.
     class Trial {
     public:
         Stores stores() const {
-            bool const lends = is_lending(choice_) && way_ == lending_way;
-            if (choice_ == Choice::lending_or_results)
-                return {.results_bypass = way_ == bypassing_results_way, .lends = lends};
-            return {.slots_bypass = way_ % 2 == 1,
-                    .results_bypass = choice_ == Choice::results && way_ >= 2,
-                    .lends = lends};
+            auto const ways = ways_of(choice_);
+            return way_ < ways.size() ? ways[way_] : Stores();
         }
         /// Reports that the call has ended. A call that fails reports nothing.
         void done();
@@ -72,17 +70,17 @@ public:
     std::uint8_t way_of(std::size_t size_class) const;
 
 private:
-    static constexpr std::uint8_t lending_way = 2, bypassing_results_way = 1;
-    static bool is_lending(Choice choice) {
-        return choice == Choice::lending || choice == Choice::lending_or_results;
-    }
+    /// What there is to choose from, in the order of the numbers of the ways.
+    static std::span<Stores const> ways_of(Choice choice);
+    static std::uint8_t first_way(Choice choice, bool exchanged);
+
     struct Class {
-        std::uint8_t ways = 0;        ///< 0: no call yet
-        std::uint8_t best = 1;        ///< safe: its time hardly depends on where the cores lie
+        std::uint8_t ways = 0;  ///< 0: no call yet
+        std::uint8_t best = 1;
         std::uint8_t tried = 0;       ///< the way that is tried, if `trial_calls` is above 0
         std::uint8_t slow_calls = 0;  ///< consecutive calls much slower than the average
-        bool lending = false;         ///< one of the ways is to lend
-        bool settled = false;         ///< the first calls are over
+        Choice choice = Choice::slots;
+        bool settled = false;  ///< the first calls are over
         int trial_calls = 0;
         int until_trial = 8;
         int interval = 64;  ///< calls between trials; grows while they change nothing

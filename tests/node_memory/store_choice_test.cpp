@@ -131,16 +131,19 @@ TEST(StoreChoice, BeginsThroughTheCacheWhereSlotsAreExchanged) {
     EXPECT_TRUE(choice.begin(4 * call_bytes, Choice::slots, settling).stores().slots_bypass);
 }
 
-TEST(StoreChoice, TriesNothingInTheFirstLongCallsWithExchangedSlots) {
-    auto const first_calls = [](std::size_t bytes, StoreChoice::Slots slots) {
+TEST(StoreChoice, TriesNothingInTheFirstLongCallsWithExchangedSlotsOrResultsPastTheCache) {
+    auto const first_calls = [](std::size_t bytes, Choice what, StoreChoice::Slots slots) {
         StoreChoice choice;
-        choice.begin(bytes, Choice::results, settling, slots);
-        return use(choice, Choice::results, fastest(3), 60, bytes);
+        choice.begin(bytes, what, settling, slots);
+        return use(choice, what, fastest(what == Choice::results ? 3 : 0), 60, bytes);
     };
     constexpr std::size_t bytes = std::size_t{16} << 20;
-    EXPECT_EQ(first_calls(bytes, StoreChoice::Slots::exchanged)[2], 60);
-    EXPECT_LT(first_calls(bytes / 2, StoreChoice::Slots::exchanged)[2], 60);
-    EXPECT_LT(first_calls(bytes, StoreChoice::Slots::own)[1], 60);
+    using enum StoreChoice::Slots;
+    EXPECT_EQ(first_calls(bytes, Choice::results, exchanged)[2], 60);
+    EXPECT_EQ(first_calls(bytes, Choice::results, own)[2], 60);
+    EXPECT_EQ(first_calls(bytes, Choice::slots, exchanged)[0], 60);
+    EXPECT_LT(first_calls(bytes / 2, Choice::results, exchanged)[2], 60);
+    EXPECT_LT(first_calls(bytes, Choice::slots, own)[1], 60);
 }
 
 // Each waits for the other, so that the trials of one make the calls of both slow. Now and then a rank is

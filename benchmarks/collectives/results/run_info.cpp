@@ -61,7 +61,8 @@ std::vector<TransferTime> transfers_from_json(Json const& json) {
     for (Json const& time : json)
         times.push_back({time.at("bytes"),
                          {time.at("us"), time.at("way")},
-                         {time.at("single_us"), time.at("single_way")}});
+                         {time.value("single_us", time.at("us").get<double>()),
+                          time.value("single_way", time.at("way").get<std::string>())}});
     return times;
 }
 

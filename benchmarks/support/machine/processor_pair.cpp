@@ -26,13 +26,10 @@ ProcessorPair::ProcessorPair(Communicator& comm) : page_(comm, lines), rank_(com
         in_ = private_memory();
         out_ = private_memory();
     }
-    struct Place {
-        std::uint64_t process, address;
-    };
-    Place const own{mine ? static_cast<std::uint64_t>(::getpid()) : 0,
-                    reinterpret_cast<std::uint64_t>(in_.get())};
+    std::array<std::uint64_t, 2> const own{mine ? static_cast<std::uint64_t>(::getpid()) : 0,
+                                           reinterpret_cast<std::uint64_t>(in_.get())};
     std::vector<std::uint64_t> places(2 * static_cast<std::size_t>(comm.size()));
-    comm.allgather(std::span(&own.process, 2), std::span(places));
+    comm.allgather(std::span(own), std::span(places));
     bool reads = true;
     if (mine && comm.size() > 1) {
         auto const other = 2 * static_cast<std::size_t>(1 - rank_);
@@ -67,11 +64,15 @@ void ProcessorPair::await(std::atomic<std::uint64_t> const& flag, std::uint64_t 
         if (look % 1024 == 0 && Clock::now() > until) meets_ = false;
 }
 
-void ProcessorPair::meet() {
+void ProcessorPair::meet() { exchange_in_lines(0); }
+
+void ProcessorPair::exchange_in_lines(std::size_t bytes) {
     ++met_;
     std::size_t const own = (static_cast<std::size_t>(rank_) + met_) % 2;
+    std::memcpy(page_.line(own) + sizeof met_, in_.get(), bytes);
     flag(own).store(met_, std::memory_order_release);
     await(flag(1 - own), met_);
+    std::memcpy(out_.get(), page_.line(1 - own) + sizeof met_, bytes);
 }
 
 void ProcessorPair::touch(std::size_t bytes) {
@@ -81,15 +82,16 @@ void ProcessorPair::touch(std::size_t bytes) {
     }
 }
 
-void ProcessorPair::exchange(CopyWay const& way, std::size_t bytes, std::size_t piece) {
-    for (std::size_t at = 0; at < bytes && meets_; at += piece, ++exchanged_) {
-        std::size_t const length = std::min(piece, bytes - at);
+void ProcessorPair::exchange(Stored const& way, std::size_t bytes) {
+    if (bytes <= beside_flag) return exchange_in_lines(bytes);
+    for (std::size_t at = 0; at < bytes && meets_; at += way.piece, ++exchanged_) {
+        std::size_t const length = std::min(way.piece, bytes - at);
         // Two buffers of each rank in turn, so that one is not stored to while the other rank may still load from it.
         std::size_t const turn = exchanged_ % 2;
         std::size_t const side = (static_cast<std::size_t>(rank_) + exchanged_ / 2) % 2;
-        way.copy(buffer(2 * side + turn), in_.get() + at, length);
+        way.in.copy(buffer(2 * side + turn), in_.get() + at, length);
         meet();
-        std::memcpy(out_.get() + at, buffer(2 * (1 - side) + turn), length);
+        way.out.copy(out_.get() + at, buffer(2 * (1 - side) + turn), length);
     }
 }
 
@@ -105,20 +107,20 @@ void ProcessorPair::exchange_by_kernel(std::size_t bytes) {
     meet();
 }
 
-void ProcessorPair::hand_over(CopyWay const& way, std::size_t bytes, std::size_t piece) {
+void ProcessorPair::hand_over(Stored const& way, std::size_t bytes) {
     auto& stored = flag(2);
     auto& loaded = flag(3);
-    for (std::size_t at = 0; at < bytes && meets_; at += piece) {
-        std::size_t const length = std::min(piece, bytes - at);
+    for (std::size_t at = 0; at < bytes && meets_; at += way.piece) {
+        std::size_t const length = std::min(way.piece, bytes - at);
         std::byte* const place = buffer(handed_over_ % buffers);
         ++handed_over_;
         if (rank_ == 0) {
             if (handed_over_ > buffers) await(loaded, handed_over_ - buffers);
-            way.copy(place, in_.get() + at, length);
+            way.in.copy(place, in_.get() + at, length);
             stored.store(handed_over_, std::memory_order_release);
         } else {
             await(stored, handed_over_);
-            std::memcpy(out_.get() + at, place, length);
+            way.out.copy(out_.get() + at, place, length);
             loaded.store(handed_over_, std::memory_order_release);
         }
     }

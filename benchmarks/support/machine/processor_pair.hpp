@@ -33,7 +33,7 @@ public:
     explicit operator bool() const { return in_ != nullptr; }
     /// Whether all ranks of the communicator are on one node and share memory.
     bool everywhere() const { return page_.everywhere(); }
-    /// Whether both ranks may read each other's memory by the kernel. Requires: it takes part.
+    /// Whether both ranks may read each other's memory by the kernel; all ranks know.
     bool reads_private() const { return reads_private_; }
     /// Whether the other rank has come to all meetings. After the first to which it has not, none waits.
     bool meets() const { return meets_; }
@@ -43,12 +43,19 @@ public:
     /// Writes to each line of this rank's message.
     void touch(std::size_t bytes);
 
-    /// Each rank gets the other's message, in pieces that `way` stores and memcpy loads.
-    void exchange(CopyWay const& way, std::size_t bytes, std::size_t piece);
+    /// How a message passes through shared memory.
+    struct Stored {
+        CopyWay const& in;   ///< stores it there
+        CopyWay const& out;  ///< stores it to the other rank's private memory
+        std::size_t piece;   ///< of so many bytes at a time, at most `largest_piece`
+    };
+
+    /// Each rank gets the other's message.
+    void exchange(Stored const& way, std::size_t bytes);
     /// The same by the kernel, which reads the messages where they are.
     void exchange_by_kernel(std::size_t bytes);
     /// Rank 1 gets the message of rank 0, which stores the next pieces meanwhile and does not wait for the last ones to be loaded.
-    void hand_over(CopyWay const& way, std::size_t bytes, std::size_t piece);
+    void hand_over(Stored const& way, std::size_t bytes);
     /// The same by the kernel; rank 0 waits until rank 1 has it.
     void hand_over_by_kernel(std::size_t bytes);
 
@@ -62,11 +69,15 @@ private:
     static constexpr std::size_t buffers = 4, flags = 4;
     static constexpr std::size_t lines = flags + buffers * largest_piece / SharedPage::line_bytes;
 
+    /// What has room in the line of a flag, which then is all that passes.
+    static constexpr std::size_t beside_flag = SharedPage::line_bytes - sizeof(std::uint64_t);
+
     static Memory private_memory();
     std::atomic<std::uint64_t>& flag(std::size_t index) const;
     std::byte* buffer(std::size_t index) const;
     /// Waits until the flag has at least this value, but not for a rank that does not run.
     void await(std::atomic<std::uint64_t> const& flag, std::uint64_t value);
+    void exchange_in_lines(std::size_t bytes);
     void read(std::size_t bytes);
 
     SharedPage page_;

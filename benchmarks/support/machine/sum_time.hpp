@@ -18,14 +18,15 @@ namespace sinew::bench {
 /// other's vectors.
 struct SumTime {
     std::size_t bytes = 0;  ///< of a vector of f32
-    double us = 0;          ///< the median of many sums, with the best size of a piece
+    double us =
+        0;  ///< the median of many sums, with the best size of a piece and stores of results
     std::size_t piece = 0;  ///< bytes
 };
 
 /// Measures sums of the vectors of `comm.size()` ranks, of 8 KiB to 64 MiB (less if all of them and their results
 /// took more than 512 MiB, or a quarter of the free memory), by threads of rank 0 on `processors` processors of its
 /// own; the other ranks wait in `sync`, a barrier. Collective; every rank gets the same times, none if rank 0 may use
-/// fewer processors, a thread cannot be bound to one, or there are no more ranks than processors. Takes about two seconds.
+/// fewer processors, a thread cannot be bound to one, or there are no more ranks than processors. Takes a few seconds.
 std::vector<SumTime> measure_sum_times(Communicator& comm, int processors,
                                        std::function<void()> const& sync);
 

@@ -11,6 +11,7 @@
 #include "benchmarks/support/machine/timed_sizes.hpp"
 #include "benchmarks/support/statistics.hpp"
 #include "benchmarks/support/stopwatch.hpp"
+#include "benchmarks/support/text.hpp"
 
 namespace sinew::bench {
 
@@ -19,28 +20,36 @@ namespace {
 constexpr std::array<std::size_t, 12> sizes{
     8,        64,        256,     1 << 10, 4 << 10,  16 << 10,
     64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, ProcessorPair::largest_message};
-constexpr std::size_t most_timings = 60, least_timings = 3, bytes_moved = std::size_t{32} << 20;
+constexpr std::size_t most_timings = 50, least_timings = 3, bytes_moved = std::size_t{16} << 20;
 constexpr std::size_t bytes_in_sequence = std::size_t{256} << 10, most_in_sequence = 32;
 /// For less, the system call alone takes longer.
 constexpr std::size_t least_read = std::size_t{16} << 10;
 constexpr double not_running = 1e12;  // us
 
-/// A way in which a message passes.
+/// A way in which a message of a certain size passes.
 struct Way {
     std::string name;
-    std::function<void(std::size_t bytes)> pass;
+    std::function<void()> pass;
 };
 using Ways = std::vector<Way>;
 
-/// The ways through shared memory: each kind of stores, in short and in long pieces. `pass(stores, bytes, piece)`.
+/// The ways through shared memory. `pass(way)` passes a message of `bytes`.
 template <class Pass>
-Ways stored(Pass const& pass) {
+Ways stored(std::size_t bytes, Pass const& pass) {
+    constexpr std::size_t short_piece = std::size_t{16} << 10, line = 64;
+    /// Results that stay in the caches are not stored past them.
+    constexpr std::size_t least_past_cache = std::size_t{1} << 20;
+    auto const all = copy_ways();
     Ways ways;
-    for (std::size_t const piece : {std::size_t{16} << 10, ProcessorPair::largest_piece})
-        for (CopyWay const& stores : copy_ways())
-            ways.push_back({stores.name, [&stores, piece, pass](std::size_t bytes) {
-                                pass(stores, bytes, piece);
-                            }});
+    for (CopyWay const& in : bytes < line ? all.first(1) : all)
+        for (CopyWay const& out : bytes < least_past_cache ? all.first(1) : all)
+            for (std::size_t const piece : {ProcessorPair::largest_piece, short_piece}) {
+                if (piece == short_piece && bytes <= short_piece) continue;
+                std::string name = text(in.name, '+', out.name);
+                ways.push_back({std::move(name), [&in, &out, piece, pass] {
+                                    pass(ProcessorPair::Stored{in, out, piece});
+                                }});
+            }
     return ways;
 }
 
@@ -57,7 +66,7 @@ std::optional<double> median_us(ProcessorPair& pair, Way const& way, std::size_t
         if (single) pair.touch(bytes);
         pair.meet();
         Stopwatch const watch;
-        for (std::size_t n = 0; n < in_sequence; ++n) way.pass(bytes);
+        for (std::size_t n = 0; n < in_sequence; ++n) way.pass();
         double const each = watch.seconds() * 1e6 / static_cast<double>(in_sequence);
         if (i >= settling) us.push_back(each);
     }
@@ -65,15 +74,16 @@ std::optional<double> median_us(ProcessorPair& pair, Way const& way, std::size_t
     return median(us);
 }
 
-/// The times of all sizes from `least` on, by the fastest way; empty if a rank does not run.
+/// The times of all sizes from `least` on, by the fastest of `ways_of(bytes)`; empty if a rank does not run.
+template <class WaysOf>
 std::vector<TransferTime> measure(Communicator& comm, ProcessorPair& pair,
-                                  std::function<void()> const& sync, Ways const& ways,
+                                  std::function<void()> const& sync, WaysOf const& ways_of,
                                   std::size_t least = 0) {
     std::vector<TransferTime> times;
     for (std::size_t const bytes : sizes) {
         if (bytes < least) continue;
         TransferTime time{.bytes = bytes};
-        for (Way const& way : ways)
+        for (Way const& way : ways_of(bytes))
             for (bool const single : {false, true}) {
                 sync();
                 auto const took = pair ? median_us(pair, way, bytes, single) : 0.0;
@@ -93,19 +103,27 @@ TransferTimes measure_transfer_times(Communicator& comm, std::function<void()> c
     if (comm.size() < 2) return {};
     ProcessorPair pair(comm);
     if (!pair.everywhere()) return {};
-    auto const exchanges = stored([&](CopyWay const& way, std::size_t bytes, std::size_t piece) {
-        pair.exchange(way, bytes, piece);
+    auto const measured = [&](auto const& ways_of, std::size_t least = 0) {
+        return measure(comm, pair, sync, ways_of, least);
+    };
+    TransferTimes times;
+    times.exchanges = measured([&](std::size_t bytes) {
+        return stored(bytes, [&pair, bytes](auto const& way) { pair.exchange(way, bytes); });
     });
-    auto const hand_overs = stored([&](CopyWay const& way, std::size_t bytes, std::size_t piece) {
-        pair.hand_over(way, bytes, piece);
+    times.hand_overs = measured([&](std::size_t bytes) {
+        return stored(bytes, [&pair, bytes](auto const& way) { pair.hand_over(way, bytes); });
     });
-    TransferTimes times{.exchanges = measure(comm, pair, sync, exchanges),
-                        .hand_overs = measure(comm, pair, sync, hand_overs)};
     if (!pair.reads_private()) return times;
-    Way const reads{"kernel", [&](std::size_t bytes) { pair.exchange_by_kernel(bytes); }};
-    Way const read{"kernel", [&](std::size_t bytes) { pair.hand_over_by_kernel(bytes); }};
-    times.read_exchanges = measure(comm, pair, sync, {reads}, least_read);
-    times.read_hand_overs = measure(comm, pair, sync, {read}, least_read);
+    times.read_exchanges = measured(
+        [&](std::size_t bytes) {
+            return Ways{{"kernel", [&pair, bytes] { pair.exchange_by_kernel(bytes); }}};
+        },
+        least_read);
+    times.read_hand_overs = measured(
+        [&](std::size_t bytes) {
+            return Ways{{"kernel", [&pair, bytes] { pair.hand_over_by_kernel(bytes); }}};
+        },
+        least_read);
     return times;
 }
 

@@ -14,7 +14,7 @@ struct TransferTime {
     /// Many in sequence, or one at a time, after both ranks have met and the sender has written to its message.
     struct Median {
         double us = 0;  ///< on the slower processor
-        /// Of the stores to shared memory: memcpy, movsb or nontemporal. By the system call: kernel.
+        /// How it was stored to shared memory and from there, such as memcpy+nontemporal; by the system call: kernel.
         std::string way = {};
         bool operator==(Median const&) const = default;
     };

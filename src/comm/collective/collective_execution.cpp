@@ -9,7 +9,6 @@
 #include <sinew/error.hpp>
 
 #include "collectives/algorithms.hpp"
-#include "collectives/kernels/copy.hpp"
 #include "collectives/node/node_call.hpp"
 #include "collectives/schedule/lent_buffer.hpp"
 #include "collectives/schedule/past_cache.hpp"
@@ -192,11 +191,7 @@ private:
         shape_.bytes = bytes(shape_.count);
     }
     void place_own_block() {
-        if (call_.in_place) return;
-        std::size_t const own = call_.in.bytes();
-        if (collectives::moves_leave_cache(size_, size_ * own))
-            collectives::kernels::copy_bypassing(own_out(), args_.in, own);
-        else copy_bytes(own_out(), args_.in, own);
+        if (!call_.in_place) collectives::place_own_block(own_out(), {args_.in, call_.in.bytes()});
     }
     void take_own_block() {
         if (!call_.in_place)
