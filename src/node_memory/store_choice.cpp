@@ -90,8 +90,8 @@ void StoreChoice::Trial::done() {
 }
 
 std::uint8_t StoreChoice::first_way(Choice choice, bool exchanged) {
-    Stores first{.slots_bypass =
-                     !exchanged};  // safe: its time hardly depends on where the cores lie
+    // Past the cache is safe: its time hardly depends on where the cores lie.
+    Stores first{.slots_bypass = !exchanged};
     // There is a choice of results if they are too long for the caches.
     if (choice == Choice::results || choice == Choice::lending_or_results)
         first = {.results_bypass = true};
