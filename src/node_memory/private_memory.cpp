@@ -28,12 +28,17 @@ int read_private(pid_t process, std::uint64_t address, void* to, std::size_t byt
 }
 
 void ReadableCheck::add(std::span<std::byte const> memory) noexcept {
-    if (memory.empty() || used_ + 2 > ends_.size()) return;
+    if (memory.empty()) return;
+    if (used_ + 2 > ends_.size()) {
+        too_many_ = true;
+        return;
+    }
     for (std::byte const* const end : {memory.data(), &memory.back()})
         ends_[used_++] = {const_cast<std::byte*>(end), 1};
 }
 
 bool ReadableCheck::passes() const noexcept {
+    if (too_many_) return false;
     std::array<std::byte, most_ends> read;
     iovec const here{read.data(), used_};
     return ::process_vm_readv(::getpid(), &here, 1, ends_.data(), used_, 0) ==

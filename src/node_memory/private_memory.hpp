@@ -17,11 +17,10 @@ namespace sinew::node_memory {
 /// process has ended, EFAULT if not all of it is ordinary memory.
 int read_private(pid_t process, std::uint64_t address, void* to, std::size_t bytes) noexcept;
 
-/// Whether others could read memory of this process, in up to 128 places: it tries the first and the last byte of each, with one
+/// Whether others could read memory of this process, in up to 128 places (more do not pass): it tries the first and the last byte of each, with one
 /// system call. Memory of a device, mapped into the process, cannot be read like this.
 class ReadableCheck {
 public:
-    /// Places beyond the 128th are not tried.
     void add(std::span<std::byte const> memory) noexcept;
     bool passes() const noexcept;
 
@@ -29,6 +28,7 @@ private:
     static constexpr std::size_t most_ends = 256;
     std::array<iovec, most_ends> ends_;
     std::size_t used_ = 0;
+    bool too_many_ = false;
 };
 /// The same of one place; false if it is empty.
 bool is_readable_privately(void const* data, std::size_t bytes) noexcept;
