@@ -13,7 +13,7 @@ void gather_at_once(NodeCall const& call, std::size_t largest) {
     Room& room = call.room;
     bool const inside = way_of(largest) == Way::line;
     std::byte* const line = room.line(call.waiter);
-    copy(inside ? line : room.short_slot(call.waiter), call.args.out_block(call.rank()));
+    copy(inside ? line : room.short_slot(call.waiter, largest), call.args.out_block(call.rank()));
     room.publish_line();
     for (int step = 1; step < call.size(); ++step) {
         int const from = call.peer(step);

@@ -25,14 +25,15 @@ void in_lines(NodeCall const& call) {
 /// the vectors of all.
 void one_shot(NodeCall const& call) {
     Room& room = call.room;
-    std::memcpy(room.short_slot(call.waiter), call.args.in, call.args.bytes());
+    std::size_t const bytes = call.args.bytes();
+    std::memcpy(room.short_slot(call.waiter, bytes), call.args.in, bytes);
     room.line(call.waiter);
     room.arrive(call.waiter);
     Inputs inputs;
     for (int r = 0; r < call.size(); ++r)
-        inputs[static_cast<std::size_t>(r)] = room.short_slot_of(r);
+        inputs[static_cast<std::size_t>(r)] = room.short_slot_of(r, bytes);
     inputs[static_cast<std::size_t>(call.rank())] = call.args.in;
-    call.args.combine_all(call.args.out, {inputs.data(), call.ranks()}, call.args.bytes());
+    call.args.combine_all(call.args.out, {inputs.data(), call.ranks()}, bytes);
     room.finish_together();
 }
 

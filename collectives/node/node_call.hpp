@@ -143,7 +143,8 @@ inline Way way_of(std::size_t bytes) {
 
 /// The message of `rank`. Requires: its line has arrived.
 inline std::byte const* short_message_of(NodeCall const& call, int rank, std::size_t bytes) {
-    return way_of(bytes) == Way::line ? call.room.line_of(rank) : call.room.short_slot_of(rank);
+    return way_of(bytes) == Way::line ? call.room.line_of(rank)
+                                      : call.room.short_slot_of(rank, bytes);
 }
 
 /// Publishes a message of this rank that is not sent in rounds, in an operation in which it does not
@@ -155,7 +156,7 @@ inline void publish_ahead(NodeCall const& call, std::span<std::byte const> messa
     }
     std::byte* const line = call.room.line(call.waiter);
     bool const inside = way_of(message.size()) == Way::line;
-    copy(inside ? line : call.room.short_slot(call.waiter), message);
+    copy(inside ? line : call.room.short_slot(call.waiter, message.size()), message);
     call.room.publish_line();
 }
 /// Waits for such a message and returns it.

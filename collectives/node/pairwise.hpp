@@ -14,6 +14,10 @@ inline std::size_t parts(Room const& room) {
 }
 /// The longest message that has its own part of a short slot, beside those to all other ranks.
 inline std::size_t short_part(Room const& room) { return Room::short_bytes / parts(room) / 8 * 8; }
+/// The same of a compact slot.
+inline std::size_t compact_part(Room const& room) {
+    return Room::compact_bytes / parts(room) / 8 * 8;
+}
 /// The longest message that has its own part of a line.
 inline std::size_t line_part(Room const& room) { return Room::line_bytes / parts(room) / 4 * 4; }
 inline std::size_t pairwise_piece(Room const& room) {
@@ -29,6 +33,16 @@ inline std::size_t part_for(int from, int to) {
     return static_cast<std::size_t>(to < from ? to : to - 1);
 }
 
+/// Where the message between two ranks lies in a short slot: that of the size for which the room has slots, and the bytes
+/// of each part.
+struct ShortPart {
+    std::size_t slot, part;
+    static ShortPart of(Room const& room, std::size_t bytes) {
+        if (bytes <= compact_part(room)) return {Room::compact_bytes, compact_part(room)};
+        return {Room::short_bytes, short_part(room)};
+    }
+};
+
 /// Publishes another message for each rank: short ones at once, long ones in rounds or as a
 /// BorrowableBlock. Only the receiver of a message needs to know its size.
 template <class Message>
@@ -39,7 +53,6 @@ public:
     PairwiseSender(NodeCall const& call, Message message, bool lends = false)
         : call_(call), room_(call.room), message_(message), piece_(pairwise_piece(room_)) {
         std::byte* const line = room_.line(call.waiter);
-        std::byte* slot = nullptr;  // there are fewer slots than lines
         for (int to = 0; to < call.size(); ++to) {
             std::span<std::byte const> const bytes = message_(to);
             if (to == call.rank()) continue;
@@ -47,8 +60,9 @@ public:
                 copy(line + part_for(call.rank(), to) * line_part(room_), bytes);
                 continue;
             }
-            if (slot == nullptr) slot = room_.short_slot(call.waiter);
-            std::byte* const part = slot + part_for(call.rank(), to) * short_part(room_);
+            auto const place = ShortPart::of(room_, bytes.size());
+            std::byte* const part =
+                room_.short_slot(call.waiter, place.slot) + part_for(call.rank(), to) * place.part;
             if (bytes.size() <= short_part(room_)) {
                 copy(part, bytes);
                 continue;
@@ -100,8 +114,10 @@ private:
 /// Receives the message of one PairwiseSender to this rank.
 class PairwiseReceiver {
 public:
-    PairwiseReceiver(NodeCall const& call, int from, std::span<std::byte> to)
-        : call_(call), room_(call.room), from_(from), to_(to), piece_(pairwise_piece(room_)) {}
+    /// `bypass`: what comes in rounds is stored past the cache.
+    PairwiseReceiver(NodeCall const& call, int from, std::span<std::byte> to, bool bypass = false)
+        : call_(call), room_(call.room), from_(from), to_(to), piece_(pairwise_piece(room_)),
+          bypass_(bypass) {}
 
     /// At least one.
     std::size_t rounds() const {
@@ -110,7 +126,8 @@ public:
     void receive(std::size_t round) const {
         std::size_t const self = part_for(from_, call_.rank());
         if (round == 0) room_.await_line(call_.waiter, from_);
-        std::byte const* const part = room_.short_slot_of(from_) + self * short_part(room_);
+        auto const place = ShortPart::of(room_, to_.size());
+        std::byte const* const part = room_.short_slot_of(from_, place.slot) + self * place.part;
         if (to_.size() <= short_part(room_)) {
             if (round > 0) return;
             bool const in_line = to_.size() <= line_part(room_);
@@ -126,7 +143,7 @@ public:
         std::size_t const bytes = bytes_in_round(to_.size(), piece_, round);
         if (bytes == 0) return;
         call_.await_contributed(from_, round + 1);
-        std::memcpy(to_.data() + round * piece_,
+        store_bytes(bypass_, to_.data() + round * piece_,
                     room_.contribution_of(from_, round, call_.ranks() * piece_) + self * piece_,
                     bytes);
     }
@@ -137,6 +154,7 @@ private:
     int from_;
     std::span<std::byte> to_;
     std::size_t piece_;
+    bool bypass_;
 };
 
 }  // namespace sinew::collectives::node

@@ -50,7 +50,7 @@ public:
     void publish(Room& room, std::span<std::byte const> message) const {
         if (plan_.pattern == Pattern::from_root && room.rank() != plan_.root) return;
         std::byte* const to = in_cell(plan_)   ? room.free_cell()
-                              : in_slot(plan_) ? room.free_short_slot()
+                              : in_slot(plan_) ? room.free_short_slot(plan_.bytes)
                                                : room.free_line();
         if (!message.empty()) std::memcpy(to, message.data(), message.size());
         if (in_cell(plan_)) room.publish_cell();
@@ -92,7 +92,7 @@ public:
     /// The message of a rank that is here, or of this rank.
     std::byte const* of(Room const& room, int rank) const {
         return in_cell(plan_)   ? room.cell_of(entry_, rank)
-               : in_slot(plan_) ? room.short_slot_of(entry_, rank)
+               : in_slot(plan_) ? room.short_slot_of(entry_, rank, plan_.bytes)
                                 : room.line_of(entry_, rank);
     }
 

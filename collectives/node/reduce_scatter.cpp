@@ -23,7 +23,7 @@ void reduce_own_at_once(NodeCall const& call, std::size_t published) {
     Room& room = call.room;
     bool const inside = way_of(published) == Way::line;
     std::byte* const line = room.line(call.waiter);
-    std::byte* const slot = inside ? line : room.short_slot(call.waiter);
+    std::byte* const slot = inside ? line : room.short_slot(call.waiter, published);
     auto const mine = call.args.in_block(call.rank());
     std::size_t before = 0, offset = 0;
     for (int r = 0; r < call.size(); ++r) {

@@ -119,130 +119,163 @@ public:
 
     // --- collective operations; `out` of reduce and gather is used on the root only ----------
     /// Every rank gets the reduction of all ranks' elements.
-    void allreduce(Buffer data, ReduceOp const& op, CallOptions = {});
-    void allreduce(ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions = {});
+    void allreduce(Buffer const& data, ReduceOp const& op, CallOptions const& = {});
+    void allreduce(ConstBuffer const& in, Buffer const& out, ReduceOp const& op,
+                   CallOptions const& = {});
     /// Rank r gets part r of the reduction; in place it is stored at the front of `data`.
-    void reduce_scatter(Buffer data, Parts parts, ReduceOp const& op, CallOptions = {});
-    void reduce_scatter(ConstBuffer in, Buffer out, Parts parts, ReduceOp const& op,
-                        CallOptions = {});
+    void reduce_scatter(Buffer const& data, Parts parts, ReduceOp const& op,
+                        CallOptions const& = {});
+    void reduce_scatter(ConstBuffer const& in, Buffer const& out, Parts parts, ReduceOp const& op,
+                        CallOptions const& = {});
     /// As reduce_scatter, with parts of equal size.
-    void reduce_scatter_block(Buffer data, ReduceOp const& op, CallOptions = {});
-    void reduce_scatter_block(ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions = {});
+    void reduce_scatter_block(Buffer const& data, ReduceOp const& op, CallOptions const& = {});
+    void reduce_scatter_block(ConstBuffer const& in, Buffer const& out, ReduceOp const& op,
+                              CallOptions const& = {});
     /// Every rank gets the parts of all ranks, in rank order. In place, `data` is the whole and
     /// each rank's own part is already in its position.
-    void allgather(Buffer data, CallOptions = {});
-    void allgather(ConstBuffer in, Buffer out, CallOptions = {});
+    void allgather(Buffer const& data, CallOptions const& = {});
+    void allgather(ConstBuffer const& in, Buffer const& out, CallOptions const& = {});
     /// As allgather, with parts of different sizes.
-    void allgatherv(Buffer data, Parts parts, CallOptions = {});
-    void allgatherv(ConstBuffer in, Buffer out, Parts parts, CallOptions = {});
+    void allgatherv(Buffer const& data, Parts parts, CallOptions const& = {});
+    void allgatherv(ConstBuffer const& in, Buffer const& out, Parts parts, CallOptions const& = {});
     /// Copies the root's elements to all ranks.
-    void broadcast(Buffer data, int root = 0, CallOptions = {});
+    void broadcast(Buffer const& data, int root = 0, CallOptions const& = {});
     /// The root gets the reduction of all ranks' elements.
-    void reduce(Buffer data, ReduceOp const& op, int root = 0, CallOptions = {});
-    void reduce(ConstBuffer in, Buffer out, ReduceOp const& op, int root = 0, CallOptions = {});
+    void reduce(Buffer const& data, ReduceOp const& op, int root = 0, CallOptions const& = {});
+    void reduce(ConstBuffer const& in, Buffer const& out, ReduceOp const& op, int root = 0,
+                CallOptions const& = {});
     /// The root gets the parts of all ranks, in rank order. In place, `data` is on the root the
     /// whole, with the root's part in its position, and on other ranks their part.
-    void gather(Buffer data, int root = 0, CallOptions = {});
-    void gather(ConstBuffer in, Buffer out, int root = 0, CallOptions = {});
-    void gatherv(Buffer data, Parts parts, int root = 0, CallOptions = {});
-    void gatherv(ConstBuffer in, Buffer out, Parts parts, int root = 0, CallOptions = {});
+    void gather(Buffer const& data, int root = 0, CallOptions const& = {});
+    void gather(ConstBuffer const& in, Buffer const& out, int root = 0, CallOptions const& = {});
+    void gatherv(Buffer const& data, Parts parts, int root = 0, CallOptions const& = {});
+    void gatherv(ConstBuffer const& in, Buffer const& out, Parts parts, int root = 0,
+                 CallOptions const& = {});
     /// Each rank gets its part of the root's elements. In place as gather.
-    void scatter(Buffer data, int root = 0, CallOptions = {});
-    void scatter(ConstBuffer in, Buffer out, int root = 0, CallOptions = {});
-    void scatterv(Buffer data, Parts parts, int root = 0, CallOptions = {});
-    void scatterv(ConstBuffer in, Buffer out, Parts parts, int root = 0, CallOptions = {});
+    void scatter(Buffer const& data, int root = 0, CallOptions const& = {});
+    void scatter(ConstBuffer const& in, Buffer const& out, int root = 0, CallOptions const& = {});
+    void scatterv(Buffer const& data, Parts parts, int root = 0, CallOptions const& = {});
+    void scatterv(ConstBuffer const& in, Buffer const& out, Parts parts, int root = 0,
+                  CallOptions const& = {});
     /// Rank r gets part r of every rank's elements, in rank order.
-    void alltoall(Buffer data, CallOptions = {});
-    void alltoall(ConstBuffer in, Buffer out, CallOptions = {});
-    void alltoallv(Buffer data, Parts parts, CallOptions = {});
-    void alltoallv(ConstBuffer in, Parts sent, Buffer out, Parts received, CallOptions = {});
+    void alltoall(Buffer const& data, CallOptions const& = {});
+    void alltoall(ConstBuffer const& in, Buffer const& out, CallOptions const& = {});
+    void alltoallv(Buffer const& data, Parts parts, CallOptions const& = {});
+    void alltoallv(ConstBuffer const& in, Parts sent, Buffer const& out, Parts received,
+                   CallOptions const& = {});
     /// Rank r gets the reduction of ranks 0..r (exscan: 0..r-1; rank 0's output is not changed).
-    void scan(Buffer data, ReduceOp const& op, CallOptions = {});
-    void scan(ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions = {});
-    void exscan(Buffer data, ReduceOp const& op, CallOptions = {});
-    void exscan(ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions = {});
+    void scan(Buffer const& data, ReduceOp const& op, CallOptions const& = {});
+    void scan(ConstBuffer const& in, Buffer const& out, ReduceOp const& op,
+              CallOptions const& = {});
+    void exscan(Buffer const& data, ReduceOp const& op, CallOptions const& = {});
+    void exscan(ConstBuffer const& in, Buffer const& out, ReduceOp const& op,
+                CallOptions const& = {});
     /// Returns when all ranks have called it.
-    void barrier(CallOptions = {});
+    void barrier(CallOptions const& = {});
 
     /// The non-blocking forms. The buffers belong to the operation until the Request has completed;
     /// arguments are checked at the call.
-    Request iallreduce(Buffer data, ReduceOp const& op, CallOptions = {});
-    Request iallreduce(ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions = {});
-    Request ireduce_scatter(Buffer data, Parts parts, ReduceOp const& op, CallOptions = {});
-    Request ireduce_scatter(ConstBuffer in, Buffer out, Parts parts, ReduceOp const& op,
-                            CallOptions = {});
-    Request ireduce_scatter_block(Buffer data, ReduceOp const& op, CallOptions = {});
-    Request ireduce_scatter_block(ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions = {});
-    Request iallgather(Buffer data, CallOptions = {});
-    Request iallgather(ConstBuffer in, Buffer out, CallOptions = {});
-    Request iallgatherv(Buffer data, Parts parts, CallOptions = {});
-    Request iallgatherv(ConstBuffer in, Buffer out, Parts parts, CallOptions = {});
-    Request ibroadcast(Buffer data, int root = 0, CallOptions = {});
-    Request ireduce(Buffer data, ReduceOp const& op, int root = 0, CallOptions = {});
-    Request ireduce(ConstBuffer in, Buffer out, ReduceOp const& op, int root = 0, CallOptions = {});
-    Request igather(Buffer data, int root = 0, CallOptions = {});
-    Request igather(ConstBuffer in, Buffer out, int root = 0, CallOptions = {});
-    Request igatherv(Buffer data, Parts parts, int root = 0, CallOptions = {});
-    Request igatherv(ConstBuffer in, Buffer out, Parts parts, int root = 0, CallOptions = {});
-    Request iscatter(Buffer data, int root = 0, CallOptions = {});
-    Request iscatter(ConstBuffer in, Buffer out, int root = 0, CallOptions = {});
-    Request iscatterv(Buffer data, Parts parts, int root = 0, CallOptions = {});
-    Request iscatterv(ConstBuffer in, Buffer out, Parts parts, int root = 0, CallOptions = {});
-    Request ialltoall(Buffer data, CallOptions = {});
-    Request ialltoall(ConstBuffer in, Buffer out, CallOptions = {});
-    Request ialltoallv(Buffer data, Parts parts, CallOptions = {});
-    Request ialltoallv(ConstBuffer in, Parts sent, Buffer out, Parts received, CallOptions = {});
-    Request iscan(Buffer data, ReduceOp const& op, CallOptions = {});
-    Request iscan(ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions = {});
-    Request iexscan(Buffer data, ReduceOp const& op, CallOptions = {});
-    Request iexscan(ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions = {});
-    Request ibarrier(CallOptions = {});
+    Request iallreduce(Buffer const& data, ReduceOp const& op, CallOptions const& = {});
+    Request iallreduce(ConstBuffer const& in, Buffer const& out, ReduceOp const& op,
+                       CallOptions const& = {});
+    Request ireduce_scatter(Buffer const& data, Parts parts, ReduceOp const& op,
+                            CallOptions const& = {});
+    Request ireduce_scatter(ConstBuffer const& in, Buffer const& out, Parts parts,
+                            ReduceOp const& op, CallOptions const& = {});
+    Request ireduce_scatter_block(Buffer const& data, ReduceOp const& op, CallOptions const& = {});
+    Request ireduce_scatter_block(ConstBuffer const& in, Buffer const& out, ReduceOp const& op,
+                                  CallOptions const& = {});
+    Request iallgather(Buffer const& data, CallOptions const& = {});
+    Request iallgather(ConstBuffer const& in, Buffer const& out, CallOptions const& = {});
+    Request iallgatherv(Buffer const& data, Parts parts, CallOptions const& = {});
+    Request iallgatherv(ConstBuffer const& in, Buffer const& out, Parts parts,
+                        CallOptions const& = {});
+    Request ibroadcast(Buffer const& data, int root = 0, CallOptions const& = {});
+    Request ireduce(Buffer const& data, ReduceOp const& op, int root = 0, CallOptions const& = {});
+    Request ireduce(ConstBuffer const& in, Buffer const& out, ReduceOp const& op, int root = 0,
+                    CallOptions const& = {});
+    Request igather(Buffer const& data, int root = 0, CallOptions const& = {});
+    Request igather(ConstBuffer const& in, Buffer const& out, int root = 0,
+                    CallOptions const& = {});
+    Request igatherv(Buffer const& data, Parts parts, int root = 0, CallOptions const& = {});
+    Request igatherv(ConstBuffer const& in, Buffer const& out, Parts parts, int root = 0,
+                     CallOptions const& = {});
+    Request iscatter(Buffer const& data, int root = 0, CallOptions const& = {});
+    Request iscatter(ConstBuffer const& in, Buffer const& out, int root = 0,
+                     CallOptions const& = {});
+    Request iscatterv(Buffer const& data, Parts parts, int root = 0, CallOptions const& = {});
+    Request iscatterv(ConstBuffer const& in, Buffer const& out, Parts parts, int root = 0,
+                      CallOptions const& = {});
+    Request ialltoall(Buffer const& data, CallOptions const& = {});
+    Request ialltoall(ConstBuffer const& in, Buffer const& out, CallOptions const& = {});
+    Request ialltoallv(Buffer const& data, Parts parts, CallOptions const& = {});
+    Request ialltoallv(ConstBuffer const& in, Parts sent, Buffer const& out, Parts received,
+                       CallOptions const& = {});
+    Request iscan(Buffer const& data, ReduceOp const& op, CallOptions const& = {});
+    Request iscan(ConstBuffer const& in, Buffer const& out, ReduceOp const& op,
+                  CallOptions const& = {});
+    Request iexscan(Buffer const& data, ReduceOp const& op, CallOptions const& = {});
+    Request iexscan(ConstBuffer const& in, Buffer const& out, ReduceOp const& op,
+                    CallOptions const& = {});
+    Request ibarrier(CallOptions const& = {});
 
     /// The persistent forms: each makes a PersistentRequest, whose `start` begins the call. Arguments
     /// are checked here, by this rank alone. Not collective: only the calls of `start` must have the
     /// same order on all ranks.
-    PersistentRequest allreduce_init(Buffer data, ReduceOp const& op, CallOptions = {});
-    PersistentRequest allreduce_init(ConstBuffer in, Buffer out, ReduceOp const& op,
-                                     CallOptions = {});
-    PersistentRequest reduce_scatter_init(Buffer data, Parts parts, ReduceOp const& op,
-                                          CallOptions = {});
-    PersistentRequest reduce_scatter_init(ConstBuffer in, Buffer out, Parts parts,
-                                          ReduceOp const& op, CallOptions = {});
-    PersistentRequest reduce_scatter_block_init(Buffer data, ReduceOp const& op, CallOptions = {});
-    PersistentRequest reduce_scatter_block_init(ConstBuffer in, Buffer out, ReduceOp const& op,
-                                                CallOptions = {});
-    PersistentRequest allgather_init(Buffer data, CallOptions = {});
-    PersistentRequest allgather_init(ConstBuffer in, Buffer out, CallOptions = {});
-    PersistentRequest allgatherv_init(Buffer data, Parts parts, CallOptions = {});
-    PersistentRequest allgatherv_init(ConstBuffer in, Buffer out, Parts parts, CallOptions = {});
-    PersistentRequest broadcast_init(Buffer data, int root = 0, CallOptions = {});
-    PersistentRequest reduce_init(Buffer data, ReduceOp const& op, int root = 0, CallOptions = {});
-    PersistentRequest reduce_init(ConstBuffer in, Buffer out, ReduceOp const& op, int root = 0,
-                                  CallOptions = {});
-    PersistentRequest gather_init(Buffer data, int root = 0, CallOptions = {});
-    PersistentRequest gather_init(ConstBuffer in, Buffer out, int root = 0, CallOptions = {});
-    PersistentRequest gatherv_init(Buffer data, Parts parts, int root = 0, CallOptions = {});
-    PersistentRequest gatherv_init(ConstBuffer in, Buffer out, Parts parts, int root = 0,
-                                   CallOptions = {});
-    PersistentRequest scatter_init(Buffer data, int root = 0, CallOptions = {});
-    PersistentRequest scatter_init(ConstBuffer in, Buffer out, int root = 0, CallOptions = {});
-    PersistentRequest scatterv_init(Buffer data, Parts parts, int root = 0, CallOptions = {});
-    PersistentRequest scatterv_init(ConstBuffer in, Buffer out, Parts parts, int root = 0,
-                                    CallOptions = {});
-    PersistentRequest alltoall_init(Buffer data, CallOptions = {});
-    PersistentRequest alltoall_init(ConstBuffer in, Buffer out, CallOptions = {});
-    PersistentRequest alltoallv_init(Buffer data, Parts parts, CallOptions = {});
-    PersistentRequest alltoallv_init(ConstBuffer in, Parts sent, Buffer out, Parts received,
-                                     CallOptions = {});
-    PersistentRequest scan_init(Buffer data, ReduceOp const& op, CallOptions = {});
-    PersistentRequest scan_init(ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions = {});
-    PersistentRequest exscan_init(Buffer data, ReduceOp const& op, CallOptions = {});
-    PersistentRequest exscan_init(ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions = {});
-    PersistentRequest barrier_init(CallOptions = {});
+    PersistentRequest allreduce_init(Buffer const& data, ReduceOp const& op,
+                                     CallOptions const& = {});
+    PersistentRequest allreduce_init(ConstBuffer const& in, Buffer const& out, ReduceOp const& op,
+                                     CallOptions const& = {});
+    PersistentRequest reduce_scatter_init(Buffer const& data, Parts parts, ReduceOp const& op,
+                                          CallOptions const& = {});
+    PersistentRequest reduce_scatter_init(ConstBuffer const& in, Buffer const& out, Parts parts,
+                                          ReduceOp const& op, CallOptions const& = {});
+    PersistentRequest reduce_scatter_block_init(Buffer const& data, ReduceOp const& op,
+                                                CallOptions const& = {});
+    PersistentRequest reduce_scatter_block_init(ConstBuffer const& in, Buffer const& out,
+                                                ReduceOp const& op, CallOptions const& = {});
+    PersistentRequest allgather_init(Buffer const& data, CallOptions const& = {});
+    PersistentRequest allgather_init(ConstBuffer const& in, Buffer const& out,
+                                     CallOptions const& = {});
+    PersistentRequest allgatherv_init(Buffer const& data, Parts parts, CallOptions const& = {});
+    PersistentRequest allgatherv_init(ConstBuffer const& in, Buffer const& out, Parts parts,
+                                      CallOptions const& = {});
+    PersistentRequest broadcast_init(Buffer const& data, int root = 0, CallOptions const& = {});
+    PersistentRequest reduce_init(Buffer const& data, ReduceOp const& op, int root = 0,
+                                  CallOptions const& = {});
+    PersistentRequest reduce_init(ConstBuffer const& in, Buffer const& out, ReduceOp const& op,
+                                  int root = 0, CallOptions const& = {});
+    PersistentRequest gather_init(Buffer const& data, int root = 0, CallOptions const& = {});
+    PersistentRequest gather_init(ConstBuffer const& in, Buffer const& out, int root = 0,
+                                  CallOptions const& = {});
+    PersistentRequest gatherv_init(Buffer const& data, Parts parts, int root = 0,
+                                   CallOptions const& = {});
+    PersistentRequest gatherv_init(ConstBuffer const& in, Buffer const& out, Parts parts,
+                                   int root = 0, CallOptions const& = {});
+    PersistentRequest scatter_init(Buffer const& data, int root = 0, CallOptions const& = {});
+    PersistentRequest scatter_init(ConstBuffer const& in, Buffer const& out, int root = 0,
+                                   CallOptions const& = {});
+    PersistentRequest scatterv_init(Buffer const& data, Parts parts, int root = 0,
+                                    CallOptions const& = {});
+    PersistentRequest scatterv_init(ConstBuffer const& in, Buffer const& out, Parts parts,
+                                    int root = 0, CallOptions const& = {});
+    PersistentRequest alltoall_init(Buffer const& data, CallOptions const& = {});
+    PersistentRequest alltoall_init(ConstBuffer const& in, Buffer const& out,
+                                    CallOptions const& = {});
+    PersistentRequest alltoallv_init(Buffer const& data, Parts parts, CallOptions const& = {});
+    PersistentRequest alltoallv_init(ConstBuffer const& in, Parts sent, Buffer const& out,
+                                     Parts received, CallOptions const& = {});
+    PersistentRequest scan_init(Buffer const& data, ReduceOp const& op, CallOptions const& = {});
+    PersistentRequest scan_init(ConstBuffer const& in, Buffer const& out, ReduceOp const& op,
+                                CallOptions const& = {});
+    PersistentRequest exscan_init(Buffer const& data, ReduceOp const& op, CallOptions const& = {});
+    PersistentRequest exscan_init(ConstBuffer const& in, Buffer const& out, ReduceOp const& op,
+                                  CallOptions const& = {});
+    PersistentRequest barrier_init(CallOptions const& = {});
 
     /// Returns one value reduced over all ranks: `comm.allreduce_value(loss, sinew::average)`.
     template <Element T>
-    T allreduce_value(T value, ReduceOp const& op, CallOptions options = {}) {
+    T allreduce_value(T value, ReduceOp const& op, CallOptions const& options = {}) {
         allreduce(std::span<T>(&value, 1), op, options);
         return value;
     }
@@ -251,14 +284,15 @@ public:
     /// The largest tag that messages may have; at least 32764.
     int max_tag() const noexcept;
     /// Returns when `data` may be reused. `tag` is between 0 and max_tag().
-    void send(ConstBuffer data, int to, int tag = 0, CallOptions = {});
+    void send(ConstBuffer const& data, int to, int tag = 0, CallOptions const& = {});
     /// Receives a message of at most `data.count` elements. `from` may be any_source. A longer
     /// message is a BackendError, which Open MPI 4.1 does not always detect.
-    Received recv(Buffer data, int from, int tag = 0, CallOptions = {});
+    Received recv(Buffer const& data, int from, int tag = 0, CallOptions const& = {});
     /// Sends and receives at the same time; cannot deadlock against another sendrecv.
-    Received sendrecv(ConstBuffer out, int to, Buffer in, int from, int tag = 0, CallOptions = {});
-    Request isend(ConstBuffer data, int to, int tag = 0, CallOptions = {});
-    Request irecv(Buffer data, int from, int tag = 0, CallOptions = {});
+    Received sendrecv(ConstBuffer const& out, int to, Buffer const& in, int from, int tag = 0,
+                      CallOptions const& = {});
+    Request isend(ConstBuffer const& data, int to, int tag = 0, CallOptions const& = {});
+    Request irecv(Buffer const& data, int from, int tag = 0, CallOptions const& = {});
 
     /// For the library's own parts.
     detail::CommunicatorState& state() const noexcept { return *state_; }

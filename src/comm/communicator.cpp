@@ -85,36 +85,36 @@ Communicator Communicator::shrink(std::chrono::nanoseconds timeout) {
     }                                                                            \
     SINEW_PERSISTENT(name, parameters, __VA_ARGS__)
 
-SINEW_AT_ONCE_OR_POSTED(allreduce, (Buffer data, ReduceOp const& op, CallOptions o), (data, data, op, o), .collective = C::allreduce, .in = data, .out = data, .in_place = true, .op = op, .options = o)
-SINEW_AT_ONCE_OR_POSTED(allreduce, (ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions o), (in, out, op, o), .collective = C::allreduce, .in = in, .out = out, .op = op, .options = o)
-SINEW_BOTH_WAYS(reduce_scatter, (Buffer data, Parts parts, ReduceOp const& op, CallOptions o), .collective = C::reduce_scatter, .in = data, .out = data, .in_place = true, .op = op, .parts = parts, .options = o)
-SINEW_AT_ONCE(reduce_scatter, (ConstBuffer in, Buffer out, Parts parts, ReduceOp const& op, CallOptions o), (in, out, parts, op, o), .collective = C::reduce_scatter, .in = in, .out = out, .op = op, .parts = parts, .options = o)
-SINEW_BOTH_WAYS(reduce_scatter_block, (Buffer data, ReduceOp const& op, CallOptions o), .collective = C::reduce_scatter_block, .in = data, .out = data, .in_place = true, .op = op, .options = o)
-SINEW_AT_ONCE(reduce_scatter_block, (ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions o), (in, out, op, o), .collective = C::reduce_scatter_block, .in = in, .out = out, .op = op, .options = o)
-SINEW_AT_ONCE(allgather, (Buffer data, CallOptions o), (data, data, true, o), .collective = C::allgather, .in = data, .out = data, .in_place = true, .options = o)
-SINEW_AT_ONCE(allgather, (ConstBuffer in, Buffer out, CallOptions o), (in, out, false, o), .collective = C::allgather, .in = in, .out = out, .options = o)
-SINEW_BOTH_WAYS(allgatherv, (Buffer data, Parts parts, CallOptions o), .collective = C::allgatherv, .in = data, .out = data, .in_place = true, .parts = parts, .options = o)
-SINEW_BOTH_WAYS(allgatherv, (ConstBuffer in, Buffer out, Parts parts, CallOptions o), .collective = C::allgatherv, .in = in, .out = out, .parts = parts, .options = o)
-SINEW_AT_ONCE_OR_POSTED(broadcast, (Buffer data, int root, CallOptions o), (data, root, o), .collective = C::broadcast, .in = data, .out = data, .in_place = true, .root = root, .options = o)
-SINEW_AT_ONCE(reduce, (Buffer data, ReduceOp const& op, int root, CallOptions o), (data, data, op, root, o), .collective = C::reduce, .in = data, .out = data, .in_place = true, .op = op, .root = root, .options = o)
-SINEW_AT_ONCE(reduce, (ConstBuffer in, Buffer out, ReduceOp const& op, int root, CallOptions o), (in, out, op, root, o), .collective = C::reduce, .in = in, .out = out, .op = op, .root = root, .options = o)
-SINEW_AT_ONCE(gather, (Buffer data, int root, CallOptions o), (data, data, true, root, o), .collective = C::gather, .in = data, .out = data, .in_place = true, .root = root, .options = o)
-SINEW_AT_ONCE(gather, (ConstBuffer in, Buffer out, int root, CallOptions o), (in, out, false, root, o), .collective = C::gather, .in = in, .out = out, .root = root, .options = o)
-SINEW_BOTH_WAYS(gatherv, (Buffer data, Parts parts, int root, CallOptions o), .collective = C::gatherv, .in = data, .out = data, .in_place = true, .root = root, .parts = parts, .options = o)
-SINEW_BOTH_WAYS(gatherv, (ConstBuffer in, Buffer out, Parts parts, int root, CallOptions o), .collective = C::gatherv, .in = in, .out = out, .root = root, .parts = parts, .options = o)
-SINEW_AT_ONCE(scatter, (Buffer data, int root, CallOptions o), (data, data, true, root, o), .collective = C::scatter, .in = data, .out = data, .in_place = true, .root = root, .options = o)
-SINEW_AT_ONCE(scatter, (ConstBuffer in, Buffer out, int root, CallOptions o), (in, out, false, root, o), .collective = C::scatter, .in = in, .out = out, .root = root, .options = o)
-SINEW_BOTH_WAYS(scatterv, (Buffer data, Parts parts, int root, CallOptions o), .collective = C::scatterv, .in = data, .out = data, .in_place = true, .root = root, .parts = parts, .options = o)
-SINEW_BOTH_WAYS(scatterv, (ConstBuffer in, Buffer out, Parts parts, int root, CallOptions o), .collective = C::scatterv, .in = in, .out = out, .root = root, .parts = parts, .options = o)
-SINEW_BOTH_WAYS(alltoall, (Buffer data, CallOptions o), .collective = C::alltoall, .in = data, .out = data, .in_place = true, .options = o)
-SINEW_AT_ONCE(alltoall, (ConstBuffer in, Buffer out, CallOptions o), (in, out, o), .collective = C::alltoall, .in = in, .out = out, .options = o)
-SINEW_BOTH_WAYS(alltoallv, (Buffer data, Parts parts, CallOptions o), .collective = C::alltoallv, .in = data, .out = data, .in_place = true, .parts = parts, .options = o)
-SINEW_BOTH_WAYS(alltoallv, (ConstBuffer in, Parts sent, Buffer out, Parts received, CallOptions o), .collective = C::alltoallv, .in = in, .out = out, .parts = received, .sent = sent, .options = o)
-SINEW_AT_ONCE(scan, (Buffer data, ReduceOp const& op, CallOptions o), (data, data, op, o), .collective = C::scan, .in = data, .out = data, .in_place = true, .op = op, .options = o)
-SINEW_AT_ONCE(scan, (ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions o), (in, out, op, o), .collective = C::scan, .in = in, .out = out, .op = op, .options = o)
-SINEW_BOTH_WAYS(exscan, (Buffer data, ReduceOp const& op, CallOptions o), .collective = C::exscan, .in = data, .out = data, .in_place = true, .op = op, .options = o)
-SINEW_BOTH_WAYS(exscan, (ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions o), .collective = C::exscan, .in = in, .out = out, .op = op, .options = o)
-SINEW_AT_ONCE_OR_POSTED(barrier, (CallOptions o), (o), .collective = C::barrier, .options = o)
+SINEW_AT_ONCE_OR_POSTED(allreduce, (Buffer const& data, ReduceOp const& op, CallOptions const& o), (data, data, op, o), .collective = C::allreduce, .in = data, .out = data, .in_place = true, .op = op, .options = o)
+SINEW_AT_ONCE_OR_POSTED(allreduce, (ConstBuffer const& in, Buffer const& out, ReduceOp const& op, CallOptions const& o), (in, out, op, o), .collective = C::allreduce, .in = in, .out = out, .op = op, .options = o)
+SINEW_BOTH_WAYS(reduce_scatter, (Buffer const& data, Parts parts, ReduceOp const& op, CallOptions const& o), .collective = C::reduce_scatter, .in = data, .out = data, .in_place = true, .op = op, .parts = parts, .options = o)
+SINEW_AT_ONCE(reduce_scatter, (ConstBuffer const& in, Buffer const& out, Parts parts, ReduceOp const& op, CallOptions const& o), (in, out, parts, op, o), .collective = C::reduce_scatter, .in = in, .out = out, .op = op, .parts = parts, .options = o)
+SINEW_BOTH_WAYS(reduce_scatter_block, (Buffer const& data, ReduceOp const& op, CallOptions const& o), .collective = C::reduce_scatter_block, .in = data, .out = data, .in_place = true, .op = op, .options = o)
+SINEW_AT_ONCE(reduce_scatter_block, (ConstBuffer const& in, Buffer const& out, ReduceOp const& op, CallOptions const& o), (in, out, op, o), .collective = C::reduce_scatter_block, .in = in, .out = out, .op = op, .options = o)
+SINEW_AT_ONCE(allgather, (Buffer const& data, CallOptions const& o), (data, data, true, o), .collective = C::allgather, .in = data, .out = data, .in_place = true, .options = o)
+SINEW_AT_ONCE(allgather, (ConstBuffer const& in, Buffer const& out, CallOptions const& o), (in, out, false, o), .collective = C::allgather, .in = in, .out = out, .options = o)
+SINEW_BOTH_WAYS(allgatherv, (Buffer const& data, Parts parts, CallOptions const& o), .collective = C::allgatherv, .in = data, .out = data, .in_place = true, .parts = parts, .options = o)
+SINEW_BOTH_WAYS(allgatherv, (ConstBuffer const& in, Buffer const& out, Parts parts, CallOptions const& o), .collective = C::allgatherv, .in = in, .out = out, .parts = parts, .options = o)
+SINEW_AT_ONCE_OR_POSTED(broadcast, (Buffer const& data, int root, CallOptions const& o), (data, root, o), .collective = C::broadcast, .in = data, .out = data, .in_place = true, .root = root, .options = o)
+SINEW_AT_ONCE(reduce, (Buffer const& data, ReduceOp const& op, int root, CallOptions const& o), (data, data, op, root, o), .collective = C::reduce, .in = data, .out = data, .in_place = true, .op = op, .root = root, .options = o)
+SINEW_AT_ONCE(reduce, (ConstBuffer const& in, Buffer const& out, ReduceOp const& op, int root, CallOptions const& o), (in, out, op, root, o), .collective = C::reduce, .in = in, .out = out, .op = op, .root = root, .options = o)
+SINEW_AT_ONCE(gather, (Buffer const& data, int root, CallOptions const& o), (data, data, true, root, o), .collective = C::gather, .in = data, .out = data, .in_place = true, .root = root, .options = o)
+SINEW_AT_ONCE(gather, (ConstBuffer const& in, Buffer const& out, int root, CallOptions const& o), (in, out, false, root, o), .collective = C::gather, .in = in, .out = out, .root = root, .options = o)
+SINEW_BOTH_WAYS(gatherv, (Buffer const& data, Parts parts, int root, CallOptions const& o), .collective = C::gatherv, .in = data, .out = data, .in_place = true, .root = root, .parts = parts, .options = o)
+SINEW_BOTH_WAYS(gatherv, (ConstBuffer const& in, Buffer const& out, Parts parts, int root, CallOptions const& o), .collective = C::gatherv, .in = in, .out = out, .root = root, .parts = parts, .options = o)
+SINEW_AT_ONCE(scatter, (Buffer const& data, int root, CallOptions const& o), (data, data, true, root, o), .collective = C::scatter, .in = data, .out = data, .in_place = true, .root = root, .options = o)
+SINEW_AT_ONCE(scatter, (ConstBuffer const& in, Buffer const& out, int root, CallOptions const& o), (in, out, false, root, o), .collective = C::scatter, .in = in, .out = out, .root = root, .options = o)
+SINEW_BOTH_WAYS(scatterv, (Buffer const& data, Parts parts, int root, CallOptions const& o), .collective = C::scatterv, .in = data, .out = data, .in_place = true, .root = root, .parts = parts, .options = o)
+SINEW_BOTH_WAYS(scatterv, (ConstBuffer const& in, Buffer const& out, Parts parts, int root, CallOptions const& o), .collective = C::scatterv, .in = in, .out = out, .root = root, .parts = parts, .options = o)
+SINEW_BOTH_WAYS(alltoall, (Buffer const& data, CallOptions const& o), .collective = C::alltoall, .in = data, .out = data, .in_place = true, .options = o)
+SINEW_AT_ONCE(alltoall, (ConstBuffer const& in, Buffer const& out, CallOptions const& o), (in, out, o), .collective = C::alltoall, .in = in, .out = out, .options = o)
+SINEW_BOTH_WAYS(alltoallv, (Buffer const& data, Parts parts, CallOptions const& o), .collective = C::alltoallv, .in = data, .out = data, .in_place = true, .parts = parts, .options = o)
+SINEW_BOTH_WAYS(alltoallv, (ConstBuffer const& in, Parts sent, Buffer const& out, Parts received, CallOptions const& o), .collective = C::alltoallv, .in = in, .out = out, .parts = received, .sent = sent, .options = o)
+SINEW_AT_ONCE(scan, (Buffer const& data, ReduceOp const& op, CallOptions const& o), (data, data, op, o), .collective = C::scan, .in = data, .out = data, .in_place = true, .op = op, .options = o)
+SINEW_AT_ONCE(scan, (ConstBuffer const& in, Buffer const& out, ReduceOp const& op, CallOptions const& o), (in, out, op, o), .collective = C::scan, .in = in, .out = out, .op = op, .options = o)
+SINEW_BOTH_WAYS(exscan, (Buffer const& data, ReduceOp const& op, CallOptions const& o), .collective = C::exscan, .in = data, .out = data, .in_place = true, .op = op, .options = o)
+SINEW_BOTH_WAYS(exscan, (ConstBuffer const& in, Buffer const& out, ReduceOp const& op, CallOptions const& o), .collective = C::exscan, .in = in, .out = out, .op = op, .options = o)
+SINEW_AT_ONCE_OR_POSTED(barrier, (CallOptions const& o), (o), .collective = C::barrier, .options = o)
 #undef SINEW_BOTH_WAYS
 #undef SINEW_BLOCKING_AT_ONCE
 #undef SINEW_AT_ONCE
@@ -122,25 +122,25 @@ SINEW_AT_ONCE_OR_POSTED(barrier, (CallOptions o), (o), .collective = C::barrier,
 #undef SINEW_PERSISTENT
 // clang-format on
 
-void Communicator::send(ConstBuffer data, int to, int tag, CallOptions options) {
+void Communicator::send(ConstBuffer const& data, int to, int tag, CallOptions const& options) {
     state_->run(PointToPoint{.out = data, .to = to, .tag = tag, .options = options});
 }
 
-Received Communicator::recv(Buffer data, int from, int tag, CallOptions options) {
+Received Communicator::recv(Buffer const& data, int from, int tag, CallOptions const& options) {
     return state_->run(PointToPoint{.in = data, .from = from, .tag = tag, .options = options});
 }
 
-Received Communicator::sendrecv(ConstBuffer out, int to, Buffer in, int from, int tag,
-                                CallOptions options) {
+Received Communicator::sendrecv(ConstBuffer const& out, int to, Buffer const& in, int from, int tag,
+                                CallOptions const& options) {
     return state_->run(
         PointToPoint{.out = out, .to = to, .in = in, .from = from, .tag = tag, .options = options});
 }
 
-Request Communicator::isend(ConstBuffer data, int to, int tag, CallOptions options) {
+Request Communicator::isend(ConstBuffer const& data, int to, int tag, CallOptions const& options) {
     return state_->start(PointToPoint{.out = data, .to = to, .tag = tag, .options = options});
 }
 
-Request Communicator::irecv(Buffer data, int from, int tag, CallOptions options) {
+Request Communicator::irecv(Buffer const& data, int from, int tag, CallOptions const& options) {
     return state_->start(PointToPoint{.in = data, .from = from, .tag = tag, .options = options});
 }
 

@@ -20,6 +20,7 @@
 #include "src/comm/collective/persistent_call.hpp"
 #include "src/comm/device/device_paths.hpp"
 #include "src/comm/memory/posted_calls.hpp"
+#include "src/comm/memory/short_operands.hpp"
 #include "src/comm/share.hpp"
 #include "src/comm/shrink/shrinking.hpp"
 
@@ -59,6 +60,13 @@ std::vector<std::string> hosts_by_rank(NodeLayout const& nodes) {
     return hosts;
 }
 
+/// How long waits look before they do anything else. With more ranks than cores, a polling rank takes the core from the
+/// rank that it waits for.
+ProgressPolicy::Pace pace_of(CommonSettings const& settings) {
+    if (!settings.oversubscribed) return {.spins = 300, .yields = 20000};
+    return {.spins = 2, .yields = 4000, .memory_spins = 4, .memory_yields = 3};
+}
+
 /// The domains of the ranks of this node.
 NodeDomains domains_here(NodeLayout const& nodes, std::vector<Locality> const& by_rank,
                          DomainLevel level) {
@@ -92,8 +100,8 @@ CommunicatorState::CommunicatorState(std::unique_ptr<Transport> transport, NodeL
                                      std::vector<Locality> localities,
                                      std::shared_ptr<node_memory::Arena> arena, std::string name)
     : transport_(std::move(transport)), nodes_(std::move(nodes)), engine_(std::move(engine)),
-      settings_(settings), tuners_(std::move(tuners)),
-      tuner_(tuners_->at(collectives::Placement::of(nodes_.node_of))),
+      settings_(settings), pace_(pace_of(settings)), kernels_(ShortKernels::all()),
+      tuners_(std::move(tuners)), tuner_(tuners_->at(collectives::Placement::of(nodes_.node_of))),
       refinement_(tuners_->refinement(*tuner_)), ring_(nodes_.node_of),
       log_(std::move(name), transport_->rank(), hosts_by_rank(nodes_)),
       detector_(*transport_, nodes_, detector_tag, log_), localities_(std::move(localities)),
@@ -376,15 +384,6 @@ void CommunicatorState::compare_fingerprints(collectives::Channel& channel, Invo
                  prints[r].algorithm != prints[0].algorithm ? " with another algorithm" : "",
                  ". All ranks must make the same calls in the same order"));
     }
-}
-
-ProgressPolicy::Pace CommunicatorState::pace() const {
-    // With more ranks than cores, a polling rank takes the core from the rank that it waits for.
-    return settings_.oversubscribed ? ProgressPolicy::Pace{.spins = 2,
-                                                           .yields = 4000,
-                                                           .memory_spins = 4,
-                                                           .memory_yields = 3}
-                                    : ProgressPolicy::Pace{.spins = 300, .yields = 20000};
 }
 
 void CommunicatorState::throw_if_lost() {

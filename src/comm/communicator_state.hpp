@@ -66,6 +66,7 @@ class DevicePaths;
 class MessageTickets;
 struct PersistentCall;
 struct ShortCall;
+class ShortKernels;
 class Shrinking;
 struct DeviceSide;
 enum class Returns : bool;
@@ -113,21 +114,23 @@ public:
     /// Run a call over the node's memory at once, without the preparations that messages need; the
     /// first ones only if it is short. Return false, and do nothing, if the call cannot be run like
     /// this or is wrong: `run` then performs or refuses it.
-    bool allreduce_at_once(ConstBuffer in, Buffer out, ReduceOp const& op,
+    bool allreduce_at_once(ConstBuffer const& in, Buffer const& out, ReduceOp const& op,
                            CallOptions const& options);
-    bool reduce_at_once(ConstBuffer in, Buffer out, ReduceOp const& op, int root,
+    bool reduce_at_once(ConstBuffer const& in, Buffer const& out, ReduceOp const& op, int root,
                         CallOptions const& options);
-    bool scan_at_once(ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions const& options);
-    bool broadcast_at_once(Buffer data, int root, CallOptions const& options);
-    bool gather_at_once(ConstBuffer in, Buffer out, bool in_place, int root,
+    bool scan_at_once(ConstBuffer const& in, Buffer const& out, ReduceOp const& op,
+                      CallOptions const& options);
+    bool broadcast_at_once(Buffer const& data, int root, CallOptions const& options);
+    bool gather_at_once(ConstBuffer const& in, Buffer const& out, bool in_place, int root,
                         CallOptions const& options);
-    bool scatter_at_once(ConstBuffer in, Buffer out, bool in_place, int root,
+    bool scatter_at_once(ConstBuffer const& in, Buffer const& out, bool in_place, int root,
                          CallOptions const& options);
-    bool allgather_at_once(ConstBuffer in, Buffer out, bool in_place, CallOptions const& options);
-    bool alltoall_at_once(ConstBuffer in, Buffer out, CallOptions const& options);
-    bool reduce_scatter_at_once(ConstBuffer in, Buffer out, Parts const& parts, ReduceOp const& op,
-                                CallOptions const& options);
-    bool reduce_scatter_block_at_once(ConstBuffer in, Buffer out, ReduceOp const& op,
+    bool allgather_at_once(ConstBuffer const& in, Buffer const& out, bool in_place,
+                           CallOptions const& options);
+    bool alltoall_at_once(ConstBuffer const& in, Buffer const& out, CallOptions const& options);
+    bool reduce_scatter_at_once(ConstBuffer const& in, Buffer const& out, Parts const& parts,
+                                ReduceOp const& op, CallOptions const& options);
+    bool reduce_scatter_block_at_once(ConstBuffer const& in, Buffer const& out, ReduceOp const& op,
                                       CallOptions const& options);
     bool barrier_at_once(CallOptions const& options);
     bool run_at_once(Invocation const& call);
@@ -184,6 +187,7 @@ public:
 private:
     struct Busy;
     class MemoryWaiter;
+    template <class Record>
     class MemoryCall;
     class PostedCalls;
     friend class DeviceMessage;
@@ -192,16 +196,26 @@ private:
     enum class Role : std::uint8_t { performs, refuses };
 
     /// Whether a call may pass through the room, in the caller's thread, now or after posted calls.
-    bool may_use_room(CallOptions const& options) const;
+    [[gnu::always_inline]] bool may_use_room(CallOptions const& options) const {
+        // A pending call may be making the room, in another thread.
+        return pending_.load(std::memory_order_acquire) == 0 && calls_over_memory_ &&
+               !busy_.load(std::memory_order_relaxed) && !lost() && options.timeout.count() == 0 &&
+               options.algorithm.empty() && options.stream == nullptr && options.after == nullptr &&
+               options.memory != Memory::device;
+    }
     /// The same now: ends the posted calls.
-    bool can_run_at_once(CallOptions const& options);
+    [[gnu::always_inline]] bool can_run_at_once(CallOptions const& options) {
+        if (!may_use_room(options)) return false;
+        if (posted_) end_posted_calls(nullptr);
+        return true;
+    }
     std::optional<Request> post(ShortCall const& call);
     /// Returns how a call that is right passes through the room if it is short.
     std::optional<ShortCall> short_call_of(Invocation const& call) const;
     /// Waits until posted calls have ended. `operation` is the one whose fiber waits, or null.
     void end_posted_calls(Operation* operation);
     /// A reduce_scatter in blocks of `counts`, or a reduce_scatter_block.
-    bool reduce_scatter_at_once(Collective collective, ConstBuffer in, Buffer out,
+    bool reduce_scatter_at_once(Collective collective, ConstBuffer const& in, Buffer const& out,
                                 std::span<std::size_t const> counts, ReduceOp const& op,
                                 CallOptions const& options);
     /// Returns why a call is refused. Sets `device` if its buffers are in the memory of a GPU.
@@ -226,7 +240,7 @@ private:
     ProgressPolicy message_policy(PointToPoint const& message, Operation* operation);
     void await(MessageTickets& tickets, PointToPoint const& message, Operation& self);
     void check_message(PointToPoint const& message) const;
-    ProgressPolicy::Pace pace() const;
+    ProgressPolicy::Pace const& pace() const { return pace_; }
     void remember_loss(std::exception_ptr error) noexcept;
     /// Makes a communicator of `members`, which all do the same and have agreed on the lane.
     std::shared_ptr<CommunicatorState> make_part(std::vector<int> const& members,
@@ -237,6 +251,8 @@ private:
     NodeLayout nodes_;
     std::shared_ptr<Engine> engine_;
     CommonSettings settings_;
+    ProgressPolicy::Pace pace_;
+    ShortKernels const& kernels_;
     std::shared_ptr<collectives::Tuners> tuners_;
     std::shared_ptr<collectives::Tuner> tuner_;
     std::unique_ptr<collectives::Refinement> refinement_;

@@ -20,13 +20,9 @@ namespace sinew::node_memory {
 class Doorbell {
 public:
     /// Wakes all sleepers, if there are any. Lock-free, never blocks.
-    void ring() {
-        if (asleep_.load(std::memory_order_relaxed) == 0) return;
-        // Of several ranks that ring at once, one makes the system call. A rank that says after this
-        // store that it falls asleep reads the new number of changes, or does not fall asleep.
-        asleep_.store(0, std::memory_order_relaxed);
-        changes_.fetch_add(1, std::memory_order_release);
-        ::syscall(SYS_futex, &changes_, FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
+    [[gnu::always_inline]] void ring() {
+        if (asleep_.load(std::memory_order_relaxed) != 0) [[unlikely]]
+            wake();
     }
 
     /// Sleeps until `ring` or for `longest`. Returns at once if `ready()` is true by then.
@@ -41,6 +37,14 @@ public:
     }
 
 private:
+    void wake() {
+        // Of several ranks that ring at once, one makes the system call. A rank that says after this
+        // store that it falls asleep reads the new number of changes, or does not fall asleep.
+        asleep_.store(0, std::memory_order_relaxed);
+        changes_.fetch_add(1, std::memory_order_release);
+        ::syscall(SYS_futex, &changes_, FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
+    }
+
     alignas(128) std::atomic<std::uint32_t> changes_{0};
     // 1 if a rank may have fallen asleep since the latest ring. It is written only where a rank
     // sleeps, so that it otherwise stays valid in the caches of those who ring.

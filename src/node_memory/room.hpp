@@ -39,7 +39,7 @@ public:
 /// there are
 ///
 /// - lines: a number and up to 56 bytes in one cache line, for short messages and arrivals;
-/// - short slots, for messages of a few KiB;
+/// - short slots, for messages of a few KiB, and compact ones for those of up to 256 bytes;
 /// - a ring of bytes, of which an operation with long messages reserves slots; they pass through them
 ///   in rounds, which are counted. The ring is larger than a second-level cache: a line that comes
 ///   round again has left the caches of its readers, and to write it disturbs none of them;
@@ -62,6 +62,9 @@ public:
     /// From one short slot to the next. The messages that they hold as a rule fill different sets of a
     /// first-level cache.
     static constexpr std::size_t short_stride = short_bytes + 1024;
+    /// Messages up to this size have short slots of their own, each so close to the one before that processors
+    /// recognize a constant stride and fetch the next one ahead.
+    static constexpr std::size_t compact_bytes = 256;
     static constexpr std::size_t depth = 3;  ///< slots of a reservation, used in turn
     /// The most ranks in a room; each waits for all, so more need a tree.
     static constexpr int most_ranks = 256;
@@ -148,7 +151,7 @@ public:
         await_arrivals(waiter);
     }
     /// The two steps of `arrive`.
-    void publish_arrival() { mark_line(false); }
+    [[gnu::always_inline]] void publish_arrival() { mark_line(false); }
     void await_arrivals(Waiter& waiter) {
         await_lines(waiter);
         bell().ring();
@@ -179,12 +182,14 @@ public:
         return of(rank).cells[operation_ % cell_count].payload.data();
     }
 
-    // Short slots.
-    std::byte* short_slot(Waiter& waiter) {
+    // Short slots. `bytes` is the longest message of the operation in such a slot, as far as all ranks know it.
+    std::byte* short_slot(Waiter& waiter, std::size_t bytes) {
         await_finished(waiter, operation_ - short_slots, short_slots / 2);
-        return free_short_slot();
+        return free_short_slot(bytes);
     }
-    std::byte const* short_slot_of(int rank) const { return short_of(rank, operation_); }
+    std::byte const* short_slot_of(int rank, std::size_t bytes) const {
+        return short_of(rank, operation_, bytes);
+    }
 
     // Operations that this rank has entered and finishes later.
     /// An operation that this rank entered with `begin` and its line or cell, without waiting for the
@@ -205,7 +210,7 @@ public:
     /// The line, cell or short slot of this rank for the current operation. Requires that it is free.
     std::byte* free_line() { return line_at(rank_, operation_).payload.data(); }
     std::byte* free_cell() { return own().cells[operation_ % cell_count].payload.data(); }
-    std::byte* free_short_slot() { return short_of(rank_, operation_); }
+    std::byte* free_short_slot(std::size_t bytes) { return short_of(rank_, operation_, bytes); }
     enum class Arrival : std::uint8_t { missing, here, here_behind, of_another_call };
     /// Looks for the line or cell of a rank. Any thread may call them.
     Arrival line_arrival(Entry const& entry, int rank) const {
@@ -220,8 +225,8 @@ public:
     std::byte const* cell_of(Entry const& entry, int rank) const {
         return of(rank).cells[entry.operation % cell_count].payload.data();
     }
-    std::byte const* short_slot_of(Entry const& entry, int rank) const {
-        return short_of(rank, entry.operation);
+    std::byte const* short_slot_of(Entry const& entry, int rank, std::size_t bytes) const {
+        return short_of(rank, entry.operation, bytes);
     }
     /// Publishes that this rank has finished all operations up to this one.
     void publish_finished(std::uint64_t operation);
@@ -330,6 +335,7 @@ private:
         Counter finished;
         alignas(128) std::array<std::atomic<std::uint64_t>, reservations> reserved;
         alignas(128) std::atomic<int> processor{0};  ///< that it ran on when it last waited, plus 1
+        alignas(128) std::array<std::array<std::byte, compact_bytes>, short_slots> compact;
     };
     struct alignas(4096) Header {
         Doorbell bell;
@@ -348,16 +354,16 @@ private:
     /// In a mark: the rank had not finished all earlier operations when it entered this one.
     static constexpr std::uint16_t behind_bit = 1u << 15;
     std::uint64_t call_mark() const { return operation_ << signature_bits | signature_; }
-    void mark_line(bool behind) {
+    [[gnu::always_inline]] void mark_line(bool behind) {
         line_at(rank_, operation_)
             .call.store(call_mark() | (behind ? behind_bit : 0u), std::memory_order_release);
     }
     void await_call(Waiter& waiter, int rank, std::atomic<std::uint64_t> const& call) {
-        await(waiter, bell(), rank, [&] {
+        await(waiter, bell(), rank, [&, wanted = call_mark()] {
             std::uint64_t const seen = call.load(std::memory_order_acquire);
-            if (seen == call_mark()) return true;
-            if ((seen ^ call_mark()) >> signature_bits != 0) return false;
-            if ((seen ^ call_mark()) != behind_bit) waiter.refuse(rank);
+            if (seen == wanted) return true;
+            if ((seen ^ wanted) >> signature_bits != 0) return false;
+            if ((seen ^ wanted) != behind_bit) waiter.refuse(rank);
             some_behind_ = true;
             return true;
         });
@@ -394,9 +400,11 @@ private:
     Line& line_at(int rank, std::uint64_t operation) const {
         return of(side_of(rank, operation, lines)).ring[operation % lines];
     }
-    std::byte* short_of(int rank, std::uint64_t operation) const {
-        auto const side = static_cast<std::size_t>(side_of(rank, operation, short_slots));
-        return shorts_ + (side * short_slots + operation % short_slots) * short_stride;
+    std::byte* short_of(int rank, std::uint64_t operation, std::size_t bytes) const {
+        int const side = side_of(rank, operation, short_slots);
+        std::size_t const slot = operation % short_slots;
+        if (bytes <= compact_bytes) return of(side).compact[slot].data();
+        return shorts_ + (static_cast<std::size_t>(side) * short_slots + slot) * short_stride;
     }
     /// Where a rank's exchange slots begin, and its ring behind them.
     std::byte* ring_of(int rank) const {

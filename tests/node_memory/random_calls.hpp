@@ -66,7 +66,8 @@ struct Plan {
     /// Mostly some bytes, sometimes around the borders between the ways, rarely up to 2 MiB.
     static std::size_t bytes(Random& random) {
         std::size_t const of = random.below(1000);
-        if (of < 550) return random.below(80);
+        if (of < 500) return random.below(80);
+        if (of < 600) return random.below(600);
         if (of < 800) return random.below(9000);
         if (of < 960) return random.below(40000);
         return of < 997 ? random.below(std::size_t{300} << 10) : random.below(most_bytes + 1);

@@ -96,23 +96,27 @@ TEST(Room, ConcludesNothingFromTheLineOfARankThatIsBehind) {
 }
 
 TEST(Room, LetsARankRunAheadByItsShortSlots) {
-    Two two;
-    for (std::uint64_t i = 0; i < Room::short_slots; ++i) {
+    for (std::size_t const bytes : {Room::compact_bytes, Room::short_bytes}) {
+        Two two;
+        for (std::uint64_t i = 0; i < Room::short_slots; ++i) {
+            two.first.begin();
+            std::memset(two.first.short_slot(two.waiter, bytes), static_cast<int>(i), bytes);
+            two.first.line(two.waiter);
+            two.first.publish_line();
+        }
         two.first.begin();
-        std::memset(two.first.short_slot(two.waiter), static_cast<int>(i), Room::short_bytes);
-        two.first.line(two.waiter);
-        two.first.publish_line();
-    }
-    two.first.begin();
-    EXPECT_THROW(two.first.short_slot(two.waiter), WouldWait);
-    for (std::uint64_t i = 0; i < Room::short_slots; ++i) {
-        bool const half = i <= Room::short_slots / 2;
-        if (half) EXPECT_THROW(two.first.short_slot(two.waiter), WouldWait);
-        else EXPECT_NE(two.first.short_slot(two.waiter), nullptr);
-        two.second.begin();
-        two.second.await_line(two.waiter, 0);
-        EXPECT_EQ(two.second.short_slot_of(0)[Room::short_bytes - 1], static_cast<std::byte>(i));
-        two.second.finish();
+        EXPECT_THROW(two.first.short_slot(two.waiter, bytes), WouldWait);
+        for (std::uint64_t i = 0; i < Room::short_slots; ++i) {
+            bool const half = i <= Room::short_slots / 2;
+            if (half) EXPECT_THROW(two.first.short_slot(two.waiter, bytes), WouldWait);
+            else EXPECT_NE(two.first.short_slot(two.waiter, bytes), nullptr);
+            two.second.begin();
+            two.second.await_line(two.waiter, 0);
+            std::byte const* const slot = two.second.short_slot_of(0, bytes);
+            EXPECT_EQ(slot[0], static_cast<std::byte>(i));
+            EXPECT_EQ(slot[bytes - 1], static_cast<std::byte>(i));
+            two.second.finish();
+        }
     }
 }
 
@@ -263,7 +267,7 @@ TEST(Room, ReadsNothingOutsideOfARing) {
 // A line that this rank has read last is in its cache, and to write it disturbs no other.
 TEST(Room, TwoRanksWriteWhereTheyReadBefore) {
     Two two;
-    std::vector<std::byte const*> read_lines, read_shorts, read_slots;
+    std::vector<std::byte const*> read_lines, read_compacts, read_shorts, read_slots;
     for (std::size_t i = 0; i < 200; ++i) {
         two.first.begin();
         two.second.begin();
@@ -276,7 +280,10 @@ TEST(Room, TwoRanksWriteWhereTheyReadBefore) {
                 EXPECT_EQ(line, read_lines[i - Room::lines]);
             }
             if (i >= Room::short_slots) {
-                EXPECT_EQ(room->short_slot(two.waiter), read_shorts[i - Room::short_slots]);
+                EXPECT_EQ(room->short_slot(two.waiter, Room::short_bytes),
+                          read_shorts[i - Room::short_slots]);
+                EXPECT_EQ(room->short_slot(two.waiter, Room::compact_bytes),
+                          read_compacts[i - Room::short_slots]);
             }
             if (i >= Room::exchange_slots) {
                 EXPECT_EQ(slot, read_slots[i - Room::exchange_slots]);
@@ -285,7 +292,8 @@ TEST(Room, TwoRanksWriteWhereTheyReadBefore) {
         two.first.await_lines(two.waiter);
         two.second.await_lines(two.waiter);
         read_lines.push_back(two.first.line_of(1));
-        read_shorts.push_back(two.first.short_slot_of(1));
+        read_shorts.push_back(two.first.short_slot_of(1, Room::short_bytes));
+        read_compacts.push_back(two.first.short_slot_of(1, Room::compact_bytes));
         read_slots.push_back(two.first.exchange_slot(1, 0));
         two.first.end_exchange(1);
         two.second.end_exchange(1);
@@ -354,7 +362,8 @@ TEST(Room, KeepsTheRanksApart) {
             Room& room = *rooms[static_cast<std::size_t>(r)];
             room.begin();
             std::memset(room.line(waiter), r, Room::line_bytes);
-            std::memset(room.short_slot(waiter), r, Room::short_bytes);
+            for (std::size_t const bytes : {Room::compact_bytes, Room::short_bytes})
+                std::memset(room.short_slot(waiter, bytes), r, bytes);
             room.reserve(waiter, Room::depth, room.span(), room.block());
             for (std::size_t round = 0; round < Room::depth; ++round) {
                 std::byte* const result = room.result_of(r, round, room.block());
@@ -372,8 +381,10 @@ TEST(Room, KeepsTheRanksApart) {
             EXPECT_EQ(reader.line_arrival(reader.entry(), r), Room::Arrival::here);
             EXPECT_EQ(reader.line_of(r)[0], value);
             EXPECT_EQ(reader.line_of(r)[Room::line_bytes - 1], value);
-            EXPECT_EQ(reader.short_slot_of(r)[0], value);
-            EXPECT_EQ(reader.short_slot_of(r)[Room::short_bytes - 1], value);
+            for (std::size_t const bytes : {Room::compact_bytes, Room::short_bytes}) {
+                EXPECT_EQ(reader.short_slot_of(r, bytes)[0], value);
+                EXPECT_EQ(reader.short_slot_of(r, bytes)[bytes - 1], value);
+            }
             if (reader.block() == 0) continue;
             for (std::size_t round = 0; round < Room::depth; ++round) {
                 EXPECT_EQ(reader.result_of(r, round, reader.block())[0], value);

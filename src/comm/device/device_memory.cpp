@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/comm/device/device_memory.hpp"
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -24,23 +23,13 @@ bool driver_says_device(void const* pointer) noexcept {
            managed == 0;
 }
 
-/// From this size on, a query costs little compared to the message.
-constexpr std::size_t long_bytes = std::size_t{16} << 10;
-constexpr unsigned page_bits = 12;
-/// Enough for a loop with several calls of two buffers each.
-constexpr std::size_t pages_remembered = 16;
-thread_local std::array<std::uintptr_t, pages_remembered> host_pages{};
-
 }  // namespace
 
-bool is_device_memory(void const* pointer, std::size_t bytes) noexcept {
+bool is_unknown_device_memory(void const* pointer, std::size_t bytes) noexcept {
     if (bytes == 0) return false;
-    if (bytes >= long_bytes) return driver_says_device(pointer);
-    auto const page = reinterpret_cast<std::uintptr_t>(pointer) >> page_bits;
-    std::uintptr_t& remembered = host_pages[page % pages_remembered];
-    if (remembered == page) return false;
     if (driver_says_device(pointer)) return true;
-    remembered = page;
+    auto const page = reinterpret_cast<std::uintptr_t>(pointer) >> host_page_bits;
+    if (bytes < queried_each_time) host_pages[page % host_pages_remembered] = page;
     return false;
 }
 

@@ -40,11 +40,11 @@ using FewInputs = std::array<void const*, collectives::max_fused_inputs>;
 class ShortMessage {
 public:
     /// Begins the operation's line, and a short slot if the message does not fit in it.
-    ShortMessage(Room& room, node_memory::Waiter& waiter, std::size_t bytes)
+    [[gnu::always_inline]] ShortMessage(Room& room, node_memory::Waiter& waiter, std::size_t bytes)
         : room_(room), bytes_(bytes), inside_(bytes <= Room::line_bytes) {
         to_ = room.line(waiter);
         if (inside_) return;
-        to_ = room.short_slot(waiter);
+        to_ = room.short_slot(waiter, bytes);
         if (room.size() == 2 && kernels::knows_demote())
             way_ = room.demotes.begin(room.operation(), bytes);
         if (way_.timed) [[unlikely]]
@@ -59,14 +59,15 @@ public:
     }
 
     /// Stores a part of it, `at` bytes after its begin.
-    void store(std::byte const* from, std::size_t bytes, std::size_t at = 0) const {
+    [[gnu::always_inline]] void store(std::byte const* from, std::size_t bytes,
+                                      std::size_t at = 0) const {
         if (inside_) kernels::copy_in_line(to_ + at, from, bytes);
         else if (way_.demotes) kernels::copy_demoting(to_ + at, from, bytes);
         else std::memcpy(to_ + at, from, bytes);
     }
     /// The one of a rank. Requires: its line has arrived.
-    std::byte const* of(int rank) const {
-        return inside_ ? room_.line_of(rank) : room_.short_slot_of(rank);
+    [[gnu::always_inline]] std::byte const* of(int rank) const {
+        return inside_ ? room_.line_of(rank) : room_.short_slot_of(rank, bytes_);
     }
 
 private:
@@ -82,26 +83,27 @@ bool has_rank(Room const& room, int root) { return root >= 0 && root < room.size
 
 }  // namespace
 
-/// Holds the communicator for one call.
+/// Holds the communicator for one call. `Record` makes its OperationRecord.
+template <class Record>
 class CommunicatorState::MemoryCall final : public MemoryWaiter {
 public:
     /// `call` describes it in errors, if it is known.
-    MemoryCall(CommunicatorState& state, OperationRecord const& record,
-               Invocation const* call = nullptr)
+    [[gnu::always_inline]] MemoryCall(CommunicatorState& state, Record const& record,
+                                      Invocation const* call = nullptr)
         : MemoryWaiter(state), record_(record), call_(call) {
         state.busy_.store(true, std::memory_order_relaxed);
     }
-    ~MemoryCall() override {
+    [[gnu::always_inline]] ~MemoryCall() override {
         enter();
         state().log_.leave();
         state().busy_.store(false, std::memory_order_release);
     }
 
     /// Records that this rank is in the call. Done once, when it has published its message: the other
-    /// ranks need not wait for the record. A call that waits for long before that records it then.
+    /// ranks need not wait for the record, nor for its making. A call that waits for long before that records it then.
     void enter() noexcept {
         if (sequence_ != 0) return;
-        sequence_ = state().log_.enter(record_);
+        sequence_ = state().log_.enter(record_());
         if (sequence_ % OperationLog::calls_per_clock == 0) state().log_.note_wait();
     }
 
@@ -127,35 +129,21 @@ protected:
     }
 
 private:
-    OperationRecord record_;
+    Record record_;
     Invocation const* call_;
     std::uint64_t sequence_ = 0;  // not yet recorded
 };
 
-bool CommunicatorState::may_use_room(CallOptions const& options) const {
-    // A pending call may be making the room, in another thread.
-    return pending_.load(std::memory_order_acquire) == 0 && calls_over_memory_ &&
-           !busy_.load(std::memory_order_relaxed) && !lost() && options.timeout.count() == 0 &&
-           options.algorithm.empty() && options.stream == nullptr && options.after == nullptr &&
-           options.memory != Memory::device;
-}
-
-bool CommunicatorState::can_run_at_once(CallOptions const& options) {
-    if (!may_use_room(options)) return false;
-    end_posted_calls(nullptr);
-    return true;
-}
-
-bool CommunicatorState::allreduce_at_once(ConstBuffer in, Buffer out, ReduceOp const& op,
-                                          CallOptions const& options) {
+bool CommunicatorState::allreduce_at_once(ConstBuffer const& in, Buffer const& out,
+                                          ReduceOp const& op, CallOptions const& options) {
     std::size_t const bytes = in.bytes();
     if (bytes > Room::short_bytes || !can_run_at_once(options)) return false;
     Room& room = *room_;
     bool const averages = op.kind() == ReduceOp::Kind::average && in.type.is_floating();
-    Kernel const kernel = kernel_for_result(in, out, averages ? sum : op, room.size());
+    Kernel const kernel = kernels_.for_result(in, out, averages ? sum : op, room.size());
     if (kernel == nullptr) return false;
 
-    MemoryCall call(*this, reduction_record(Collective::allreduce, in, op));
+    MemoryCall call(*this, [&] { return reduction_record(Collective::allreduce, in, op); });
     call.begin(room, Collective::allreduce, 0, bytes);
     ShortMessage const message(room, call, bytes);
     message.store(bytes_of(in), bytes);
@@ -172,18 +160,18 @@ bool CommunicatorState::allreduce_at_once(ConstBuffer in, Buffer out, ReduceOp c
     return true;
 }
 
-bool CommunicatorState::reduce_at_once(ConstBuffer in, Buffer out, ReduceOp const& op, int root,
-                                       CallOptions const& options) {
+bool CommunicatorState::reduce_at_once(ConstBuffer const& in, Buffer const& out, ReduceOp const& op,
+                                       int root, CallOptions const& options) {
     std::size_t const bytes = in.bytes();
     if (bytes > Room::short_bytes || !can_run_at_once(options)) return false;
-    Kernel const kernel = kernel_of(op, in.type);
+    Kernel const kernel = kernels_.of(op, in.type);
     Room& room = *room_;
     bool const at_root = room.rank() == root;
     if (kernel == nullptr || room.size() > collectives::max_fused_inputs || !has_rank(room, root) ||
         !is_usable(in) || (at_root && !takes_result(in, out)))
         return false;
 
-    MemoryCall call(*this, reduction_record(Collective::reduce, in, op, root));
+    MemoryCall call(*this, [&] { return reduction_record(Collective::reduce, in, op, root); });
     NodeCall const node = call.begin(room, Collective::reduce, root, bytes);
     if (!at_root) {
         publish_ahead(node, {bytes_of(in), bytes});
@@ -201,15 +189,15 @@ bool CommunicatorState::reduce_at_once(ConstBuffer in, Buffer out, ReduceOp cons
     return true;
 }
 
-bool CommunicatorState::scan_at_once(ConstBuffer in, Buffer out, ReduceOp const& op,
+bool CommunicatorState::scan_at_once(ConstBuffer const& in, Buffer const& out, ReduceOp const& op,
                                      CallOptions const& options) {
     std::size_t const bytes = in.bytes();
     if (bytes > Room::short_bytes || !can_run_at_once(options)) return false;
     Room& room = *room_;
-    Kernel const kernel = kernel_for_result(in, out, op, room.size());
+    Kernel const kernel = kernels_.for_result(in, out, op, room.size());
     if (kernel == nullptr) return false;
 
-    MemoryCall call(*this, reduction_record(Collective::scan, in, op));
+    MemoryCall call(*this, [&] { return reduction_record(Collective::scan, in, op); });
     NodeCall const node = call.begin(room, Collective::scan, 0, bytes);
     int const rank = room.rank();
     if (rank + 1 < room.size()) publish_ahead(node, {bytes_of(in), bytes});
@@ -223,12 +211,14 @@ bool CommunicatorState::scan_at_once(ConstBuffer in, Buffer out, ReduceOp const&
     return true;
 }
 
-bool CommunicatorState::broadcast_at_once(Buffer data, int root, CallOptions const& options) {
+bool CommunicatorState::broadcast_at_once(Buffer const& data, int root,
+                                          CallOptions const& options) {
     std::size_t const bytes = data.bytes();
     if (bytes > Room::short_bytes || !can_run_at_once(options)) return false;
     Room& room = *room_;
     if (!has_rank(room, root) || !is_usable(data)) return false;
-    MemoryCall call(*this, movement_record(Collective::broadcast, data.count, data.type, root));
+    MemoryCall call(
+        *this, [&] { return movement_record(Collective::broadcast, data.count, data.type, root); });
     NodeCall const node = call.begin(room, Collective::broadcast, root, bytes);
     if (room.rank() == root) publish_ahead(node, {bytes_of(data), bytes});
     else std::memcpy(data.data, await_ahead(node, root, bytes), bytes);
@@ -236,8 +226,8 @@ bool CommunicatorState::broadcast_at_once(Buffer data, int root, CallOptions con
     return true;
 }
 
-bool CommunicatorState::gather_at_once(ConstBuffer in, Buffer out, bool in_place, int root,
-                                       CallOptions const& options) {
+bool CommunicatorState::gather_at_once(ConstBuffer const& in, Buffer const& out, bool in_place,
+                                       int root, CallOptions const& options) {
     if (!can_run_at_once(options)) return false;
     Room& room = *room_;
     bool const at_root = room.rank() == root;
@@ -246,8 +236,9 @@ bool CommunicatorState::gather_at_once(ConstBuffer in, Buffer out, bool in_place
     if (bytes > Room::short_bytes || !has_rank(room, root) ||
         !(at_root ? consists_of(out, in, ranks, in_place) : is_usable(in)))
         return false;
-    MemoryCall call(*this,
-                    movement_record(Collective::gather, bytes / in.type.size(), in.type, root));
+    MemoryCall call(*this, [&] {
+        return movement_record(Collective::gather, bytes / in.type.size(), in.type, root);
+    });
     NodeCall const node = call.begin(room, Collective::gather, root, bytes * ranks);
     if (!at_root) {
         publish_ahead(node, {bytes_of(in), bytes});
@@ -266,8 +257,8 @@ bool CommunicatorState::gather_at_once(ConstBuffer in, Buffer out, bool in_place
     return true;
 }
 
-bool CommunicatorState::scatter_at_once(ConstBuffer in, Buffer out, bool in_place, int root,
-                                        CallOptions const& options) {
+bool CommunicatorState::scatter_at_once(ConstBuffer const& in, Buffer const& out, bool in_place,
+                                        int root, CallOptions const& options) {
     if (!can_run_at_once(options)) return false;
     Room& room = *room_;
     bool const at_root = room.rank() == root;
@@ -276,8 +267,9 @@ bool CommunicatorState::scatter_at_once(ConstBuffer in, Buffer out, bool in_plac
     if (bytes > collectives::node::short_part(room) || !has_rank(room, root) ||
         !(at_root ? consists_of(in, out, ranks, in_place) : is_usable(out)))
         return false;
-    MemoryCall call(*this,
-                    movement_record(Collective::scatter, bytes / out.type.size(), out.type, root));
+    MemoryCall call(*this, [&] {
+        return movement_record(Collective::scatter, bytes / out.type.size(), out.type, root);
+    });
     NodeCall const node = call.begin(room, Collective::scatter, root, bytes * ranks);
     if (at_root) {
         collectives::node::PairwiseSender(node, [&](int to) {
@@ -292,15 +284,16 @@ bool CommunicatorState::scatter_at_once(ConstBuffer in, Buffer out, bool in_plac
     return true;
 }
 
-bool CommunicatorState::allgather_at_once(ConstBuffer in, Buffer out, bool in_place,
+bool CommunicatorState::allgather_at_once(ConstBuffer const& in, Buffer const& out, bool in_place,
                                           CallOptions const& options) {
     if (!can_run_at_once(options)) return false;
     Room& room = *room_;
     auto const ranks = static_cast<std::size_t>(room.size());
     std::size_t const bytes = in_place ? out.bytes() / ranks : in.bytes();
     if (bytes > Room::short_bytes || !consists_of(out, in, ranks, in_place)) return false;
-    MemoryCall call(*this,
-                    movement_record(Collective::allgather, bytes / out.type.size(), out.type, -1));
+    MemoryCall call(*this, [&] {
+        return movement_record(Collective::allgather, bytes / out.type.size(), out.type, -1);
+    });
     NodeCall const node = call.begin(room, Collective::allgather, 0, bytes * ranks);
     auto const block = [&](int rank) {
         return bytes_of(out) + static_cast<std::size_t>(rank) * bytes;
@@ -320,7 +313,8 @@ bool CommunicatorState::allgather_at_once(ConstBuffer in, Buffer out, bool in_pl
     return true;
 }
 
-bool CommunicatorState::alltoall_at_once(ConstBuffer in, Buffer out, CallOptions const& options) {
+bool CommunicatorState::alltoall_at_once(ConstBuffer const& in, Buffer const& out,
+                                         CallOptions const& options) {
     if (!can_run_at_once(options)) return false;
     Room& room = *room_;
     auto const ranks = static_cast<std::size_t>(room.size());
@@ -328,7 +322,9 @@ bool CommunicatorState::alltoall_at_once(ConstBuffer in, Buffer out, CallOptions
     if (bytes > collectives::node::short_part(room) || in.count % ranks != 0 || !is_usable(in) ||
         in.data == out.data || !takes_result(in, out))
         return false;
-    MemoryCall call(*this, movement_record(Collective::alltoall, in.count / ranks, in.type, -1));
+    MemoryCall call(*this, [&] {
+        return movement_record(Collective::alltoall, in.count / ranks, in.type, -1);
+    });
     NodeCall const node = call.begin(room, Collective::alltoall, 0, in.bytes());
     auto const part = [&](int rank) { return static_cast<std::size_t>(rank) * bytes; };
     collectives::node::PairwiseSender(
@@ -344,12 +340,13 @@ bool CommunicatorState::alltoall_at_once(ConstBuffer in, Buffer out, CallOptions
     return true;
 }
 
-bool CommunicatorState::reduce_scatter_at_once(Collective collective, ConstBuffer in, Buffer out,
+bool CommunicatorState::reduce_scatter_at_once(Collective collective, ConstBuffer const& in,
+                                               Buffer const& out,
                                                std::span<std::size_t const> counts,
                                                ReduceOp const& op, CallOptions const& options) {
     std::size_t const total = in.bytes();
     if (total > Room::short_bytes || !can_run_at_once(options)) return false;
-    Kernel const kernel = kernel_of(op, in.type);
+    Kernel const kernel = kernels_.of(op, in.type);
     Room& room = *room_;
     int const ranks = room.size(), rank = room.rank();
     if (kernel == nullptr || ranks > collectives::max_fused_inputs || !is_usable(in) ||
@@ -370,7 +367,7 @@ bool CommunicatorState::reduce_scatter_at_once(Collective collective, ConstBuffe
     }
     if (before + after != total || block(rank) != out.bytes()) return false;
 
-    MemoryCall call(*this, reduction_record(collective, in, op));
+    MemoryCall call(*this, [&] { return reduction_record(collective, in, op); });
     call.begin(room, collective, 0, total);
     ShortMessage const message(room, call, total - smallest);  // the most that a rank publishes
     // Without this rank's own block.
@@ -388,20 +385,22 @@ bool CommunicatorState::reduce_scatter_at_once(Collective collective, ConstBuffe
     return true;
 }
 
-bool CommunicatorState::reduce_scatter_at_once(ConstBuffer in, Buffer out, Parts const& parts,
-                                               ReduceOp const& op, CallOptions const& options) {
+bool CommunicatorState::reduce_scatter_at_once(ConstBuffer const& in, Buffer const& out,
+                                               Parts const& parts, ReduceOp const& op,
+                                               CallOptions const& options) {
     return parts.offsets.empty() &&
            reduce_scatter_at_once(Collective::reduce_scatter, in, out, parts.counts, op, options);
 }
 
-bool CommunicatorState::reduce_scatter_block_at_once(ConstBuffer in, Buffer out, ReduceOp const& op,
+bool CommunicatorState::reduce_scatter_block_at_once(ConstBuffer const& in, Buffer const& out,
+                                                     ReduceOp const& op,
                                                      CallOptions const& options) {
     return reduce_scatter_at_once(Collective::reduce_scatter_block, in, out, {}, op, options);
 }
 
 bool CommunicatorState::barrier_at_once(CallOptions const& options) {
     if (!can_run_at_once(options)) return false;
-    MemoryCall call(*this, {.collective = Collective::barrier});
+    MemoryCall call(*this, [] { return OperationRecord{.collective = Collective::barrier}; });
     call.begin(*room_, Collective::barrier, 0, 0);
     room_->line(call);
     room_->publish_arrival();
@@ -420,7 +419,8 @@ bool CommunicatorState::run_at_once(Invocation const& call) {
     constexpr std::size_t worth_a_clock = std::size_t{1} << 16;
     if (call.in.bytes() >= worth_a_clock)
         record.entered = static_cast<std::int64_t>(OperationLog::now());
-    MemoryCall waiter(*this, record, &call);
+    MemoryCall waiter(
+        *this, [&record]() -> OperationRecord const& { return record; }, &call);
     waiter.enter();
     ScopeExit const released([this] { scratch_.release(); });
     try {

@@ -30,6 +30,7 @@ public:
     explicit MemoryWaiter(CommunicatorState& state) : state_(state) {}
     MemoryWaiter(MemoryWaiter const&) = delete;
     MemoryWaiter& operator=(MemoryWaiter const&) = delete;
+    [[gnu::always_inline]] ~MemoryWaiter() override {}
 
     int spins() const override { return state_.pace().memory_spins; }
     int yields() const override { return state_.pace().memory_yields; }

@@ -14,7 +14,7 @@ using node_memory::Room;
 std::optional<ShortCall> short_allreduce(Room const& room, ConstBuffer in, Buffer out,
                                          ReduceOp const& op) {
     if (in.bytes() > Room::short_bytes) return std::nullopt;
-    collectives::Kernel const kernel = kernel_for_result(in, out, op, room.size());
+    collectives::Kernel const kernel = ShortKernels::all().for_result(in, out, op, room.size());
     if (kernel == nullptr) return std::nullopt;
     return ShortCall{.record = reduction_record(Collective::allreduce, in, op),
                      .in = bytes_of(in),

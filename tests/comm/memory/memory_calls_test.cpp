@@ -256,7 +256,8 @@ TEST(MemoryCalls, MayBePreparedOnSomeRanksOnly) {
     for (int const ranks : {2, 3, 5})
         run_thread_ranks(ranks, [&](Communicator& comm) {
             make_room(comm);
-            for (std::size_t const count : {0u, 1u, 2u, 3u, 7u, 14u, 15u, 500u, 2048u, 2049u})
+            for (std::size_t const count :
+                 {0u, 1u, 2u, 3u, 7u, 14u, 15u, 32u, 33u, 64u, 65u, 500u, 2048u, 2049u})
                 for (int prepared = -1; prepared < ranks; ++prepared)
                     for (int root = 0; root < ranks; ++root) {
                         SCOPED_TRACE(::testing::Message()
