@@ -31,7 +31,7 @@ public:
     /// last operation that this rank has finished.
     static bool can_enter(Room& room, Plan const& plan, std::uint64_t finished) {
         std::size_t const places = in_cell(plan)   ? Room::cell_count
-                                   : in_slot(plan) ? Room::short_slots
+                                   : in_slot(plan) ? Room::slots_for(plan.bytes)
                                                    : Room::lines;
         return room.is_free(places, finished);
     }

@@ -165,7 +165,7 @@ void Room::await_lines_of_crowd(Waiter& waiter) {
 }
 
 void Room::await_lines(Waiter& waiter) {
-    if (waiter.yields() > 0) await_lines_of_crowd(waiter);
+    await_lines_if_crowded(waiter);
     for (int rank = 0; rank < size_; ++rank)
         if (rank != rank_) await_line(waiter, rank);
     note_all_entered();

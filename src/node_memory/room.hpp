@@ -64,7 +64,11 @@ public:
     static constexpr std::size_t short_stride = short_bytes + 1024;
     /// Messages up to this size have short slots of their own, each so close to the one before that processors
     /// recognize a constant stride and fetch the next one ahead.
-    static constexpr std::size_t compact_bytes = 256;
+    static constexpr std::size_t compact_bytes = 256, compact_slots = 32;
+    /// The short slots of a rank for messages of this size, which it uses in turn.
+    static constexpr std::size_t slots_for(std::size_t bytes) {
+        return bytes <= compact_bytes ? compact_slots : short_slots;
+    }
     static constexpr std::size_t depth = 3;  ///< slots of a reservation, used in turn
     /// The most ranks in a room; each waits for all, so more need a tree.
     static constexpr int most_ranks = 256;
@@ -162,6 +166,12 @@ public:
     }
     /// Waits for the lines of all ranks, which each publishes by itself.
     void await_lines(Waiter& waiter);
+    /// Where ranks share processors, it is faster to wait for all than for one after the other: it is known who needs this processor.
+    /// May return before all have arrived.
+    void await_lines_if_crowded(Waiter& waiter) {
+        if (waiter.yields() > 0) [[unlikely]]
+            await_lines_of_crowd(waiter);
+    }
     std::byte const* line_of(int rank) const { return line_at(rank, operation_).payload.data(); }
 
     // Cells: up to 8 bytes with their number, several in one cache line. A rank that runs ahead
@@ -184,7 +194,8 @@ public:
 
     // Short slots. `bytes` is the longest message of the operation in such a slot, as far as all ranks know it.
     std::byte* short_slot(Waiter& waiter, std::size_t bytes) {
-        await_finished(waiter, operation_ - short_slots, short_slots / 2);
+        std::size_t const slots = slots_for(bytes);
+        await_finished(waiter, operation_ - slots, slots / 2);
         return free_short_slot(bytes);
     }
     std::byte const* short_slot_of(int rank, std::size_t bytes) const {
@@ -335,7 +346,7 @@ private:
         Counter finished;
         alignas(128) std::array<std::atomic<std::uint64_t>, reservations> reserved;
         alignas(128) std::atomic<int> processor{0};  ///< that it ran on when it last waited, plus 1
-        alignas(128) std::array<std::array<std::byte, compact_bytes>, short_slots> compact;
+        alignas(128) std::array<std::array<std::byte, compact_bytes>, compact_slots> compact;
     };
     struct alignas(4096) Header {
         Doorbell bell;
@@ -401,8 +412,8 @@ private:
         return of(side_of(rank, operation, lines)).ring[operation % lines];
     }
     std::byte* short_of(int rank, std::uint64_t operation, std::size_t bytes) const {
-        int const side = side_of(rank, operation, short_slots);
-        std::size_t const slot = operation % short_slots;
+        std::size_t const slots = slots_for(bytes), slot = operation % slots;
+        int const side = side_of(rank, operation, slots);
         if (bytes <= compact_bytes) return of(side).compact[slot].data();
         return shorts_ + (static_cast<std::size_t>(side) * short_slots + slot) * short_stride;
     }

@@ -304,6 +304,7 @@ bool CommunicatorState::allgather_at_once(ConstBuffer const& in, Buffer const& o
     room.publish_line();
     call.enter();
     if (!in_place) std::memcpy(block(room.rank()), own, bytes);
+    room.await_lines_if_crowded(call);
     for (int step = 1; step < room.size(); ++step) {
         int const from = node.peer(step);
         room.await_line(call, from);
@@ -331,6 +332,7 @@ bool CommunicatorState::alltoall_at_once(ConstBuffer const& in, Buffer const& ou
         node, [&](int to) { return std::span(bytes_of(in) + part(to), bytes); });
     call.enter();
     std::memcpy(bytes_of(out) + part(room.rank()), bytes_of(in) + part(room.rank()), bytes);
+    room.await_lines_if_crowded(call);
     for (int step = 1; step < room.size(); ++step) {
         int const from = node.peer(step);
         collectives::node::PairwiseReceiver(node, from, {bytes_of(out) + part(from), bytes})

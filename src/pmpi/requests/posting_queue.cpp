@@ -48,8 +48,8 @@ bool PostingQueue::needs_help() const {
     if (unattended_ && !entered_.empty()) return true;
     if (!queued_.empty()) return true;
     if (entered_.size() >= Room::lines / 2) return true;
-    return entered_.size() >= Room::short_slots / 2 &&
-           entered_.back()->plan.bytes > Room::line_bytes;
+    std::size_t const bytes = entered_.empty() ? 0 : entered_.back()->plan.bytes;
+    return bytes > Room::line_bytes && entered_.size() >= Room::slots_for(bytes) / 2;
 }
 
 void PostingQueue::post(std::shared_ptr<PostedCollective> call,
