@@ -54,15 +54,14 @@ void alltoall(NodeCall const& call) {
     for (int to = 0; to < call.size(); ++to)
         if (to != call.rank()) largest = std::max(largest, args.sent_block(to).size());
     auto const choice = BorrowableBlock::choice(room, largest);
-    // Among many ranks the time of a call says little about how one of them stores, so that comparisons would be lost to chance.
-    // So lending, which needs half of the copies, is not compared. Where ranks share processors, slots are as fast or faster,
-    // but stores through the cache, to lines that another core has, may take four times as long.
-    bool const crowded = call.size() > 2 && call.waiter.yields() > 0;
-    StoreChoice::Stores stores{.slots_bypass = crowded,
-                               .lends = choice == StoreChoice::Choice::lending && call.size() > 2 &&
+    // Among many ranks the time of a call says little about how one of them stores, so that the comparison
+    // would be lost to chance: lending, which needs half of the copies, is not compared. Where ranks share processors, slots are as
+    // fast or faster as a rule: what a rank has stored is still in the cache of its processor, where the next rank runs.
+    bool const crowded = call.waiter.yields() > 0;
+    StoreChoice::Stores stores{.lends = choice == StoreChoice::Choice::lending && call.size() > 2 &&
                                         !crowded && can_lend(call)};
     std::optional<StoreChoice::Trial> trial;
-    if (!stores.lends && !crowded && pairwise_rounds(room, largest) > 0) {
+    if (!stores.lends && pairwise_rounds(room, largest) > 0) {
         trial.emplace(begin_trial(call, Pattern::alltoall, largest));
         stores = trial->stores();
     }
