@@ -15,6 +15,7 @@ void gather_at_once(NodeCall const& call, std::size_t largest) {
     std::byte* const line = room.line(call.waiter);
     copy(inside ? line : room.short_slot(call.waiter, largest), call.args.out_block(call.rank()));
     room.publish_line();
+    room.await_lines_if_crowded(call.waiter);
     for (int step = 1; step < call.size(); ++step) {
         int const from = call.peer(step);
         room.await_line(call.waiter, from);

@@ -57,9 +57,8 @@ void alltoall(NodeCall const& call) {
     // Among many ranks the time of a call says little about how one of them stores, so that the comparison
     // would be lost to chance: lending, which needs half of the copies, is not compared. Where ranks share processors, slots are as
     // fast or faster as a rule: what a rank has stored is still in the cache of its processor, where the next rank runs.
-    bool const crowded = call.waiter.yields() > 0;
     StoreChoice::Stores stores{.lends = choice == StoreChoice::Choice::lending && call.size() > 2 &&
-                                        !crowded && can_lend(call)};
+                                        !room.shares_processors() && can_lend(call)};
     std::optional<StoreChoice::Trial> trial;
     if (!stores.lends && pairwise_rounds(room, largest) > 0) {
         trial.emplace(begin_trial(call, Pattern::alltoall, largest));
@@ -67,7 +66,9 @@ void alltoall(NodeCall const& call) {
     }
     PairwiseSender sender(
         call, [&](int to) { return args.sent_block(to); }, stores.lends);
-    bool const past_cache = moves_leave_cache(call.ranks(), call.ranks() * largest);
+    std::size_t received = 0;
+    for (int from = 0; from < call.size(); ++from) received += args.out_block(from).size();
+    bool const past_cache = moves_leave_cache(call.ranks(), received);
     auto const receiver = [&](int from) {
         return PairwiseReceiver(call, from, args.out_block(from), past_cache);
     };
@@ -76,6 +77,7 @@ void alltoall(NodeCall const& call) {
         if (from != call.rank()) rounds = std::max(rounds, receiver(from).rounds());
     if (sender.rounds() > 0) sender.send(0, stores.slots_bypass);
     place_own_block(call);
+    room.await_lines_if_crowded(call.waiter);
     for (std::size_t round = 0; round < rounds; ++round) {
         if (round + 1 < sender.rounds()) sender.send(round + 1, stores.slots_bypass);
         for (int step = 1; step < call.size(); ++step) {

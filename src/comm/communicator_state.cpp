@@ -272,6 +272,7 @@ std::pair<std::shared_ptr<void>, bool> CommunicatorState::allocate(std::size_t b
 void CommunicatorState::open_room(node_memory::RoomPlace const& place) {
     room_ = arena_->open_room(place, nodes_.local_rank, nodes_.local_size);
     room_->use_domains(domains_.domains);
+    room_->share_processors(settings_.oversubscribed);
 }
 
 /// Makes the room of this communicator, in its first collective: all ranks are in it, so this is an

@@ -69,6 +69,7 @@ public:
     static constexpr std::size_t slots_for(std::size_t bytes) {
         return bytes <= compact_bytes ? compact_slots : short_slots;
     }
+    static_assert(compact_slots <= lines && short_slots <= lines, "a free slot has a free line");
     static constexpr std::size_t depth = 3;  ///< slots of a reservation, used in turn
     /// The most ranks in a room; each waits for all, so more need a tree.
     static constexpr int most_ranks = 256;
@@ -96,6 +97,10 @@ public:
     Domains const& one_domain() const { return one_domain_; }
     /// Called alike on all ranks, before the first operation.
     void use_domains(Domains domains) { domains_ = std::move(domains); }
+    /// Whether this rank shares its processor with others, because there are more ranks than processors. Ranks may differ in it; before
+    /// `share_processors` says so, none does.
+    bool shares_processors() const { return shares_processors_; }
+    void share_processors(bool shares) { shares_processors_ = shares; }
     /// Returns whether all ranks of the room in `memory` have destroyed their Room.
     static bool left_by_all(void const* memory, int ranks);
 
@@ -192,7 +197,8 @@ public:
         return of(rank).cells[operation_ % cell_count].payload.data();
     }
 
-    // Short slots. `bytes` is the longest message of the operation in such a slot, as far as all ranks know it.
+    // Short slots. `bytes` is the size of the message, or another one for which the same slots are used: the writer and the readers
+    // of a slot pass the same kind. An operation may use both kinds.
     std::byte* short_slot(Waiter& waiter, std::size_t bytes) {
         std::size_t const slots = slots_for(bytes);
         await_finished(waiter, operation_ - slots, slots / 2);
@@ -448,6 +454,7 @@ private:
     std::uint64_t known_finished_;
     std::uint16_t signature_ = 0;
     bool some_behind_ = false;  // a line of the current operation says so
+    bool shares_processors_ = false;
     Lendable const* lendable_;
     Domains one_domain_, domains_;
     std::shared_ptr<void> memory_;

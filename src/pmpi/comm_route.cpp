@@ -72,6 +72,7 @@ void share_room(CommRoute& route, node_memory::RingSize size, Broadcast const& b
     route.why_not = CallOutcome::no_room;
     if (place.offset == 0) return;
     route.room = arena.open_room(place, route.rank, route.size);
+    route.room->share_processors(route.job->crowded());
     route.posted = std::make_unique<PostingQueue>(route);
 }
 

@@ -29,11 +29,13 @@ std::uint64_t calls_on(int ranks) {
     return all * 24 / 29 / static_cast<std::uint64_t>(ranks);
 }
 
-/// Waits as long as no rank has failed.
+/// Waits as long as no rank has failed. `crowded`: as one that shares its processor.
 class StormWaiter final : public Waiter {
 public:
-    explicit StormWaiter(std::atomic<bool> const& failed) : failed_(failed) {}
+    StormWaiter(std::atomic<bool> const& failed, bool crowded)
+        : failed_(failed), crowded_(crowded) {}
     int spins() const override { return 4; }
+    int yields() const override { return crowded_ ? 3 : 0; }
     std::chrono::nanoseconds idle(int round, int peer) override {
         if (failed_) throw std::runtime_error("another rank has failed");
         return patient_.idle(round, peer);
@@ -41,6 +43,7 @@ public:
 
 private:
     std::atomic<bool> const& failed_;
+    bool crowded_;
     PatientWaiter patient_;
 };
 
@@ -52,6 +55,7 @@ void run(int ranks, std::uint64_t seed, std::uint64_t calls, std::uint64_t ring 
          std::vector<int> const& domain_of = {}) {
     std::vector<std::shared_ptr<Arena>> arenas{Arena::make(Source::memfd, ranks)};
     for (int r = 1; r < ranks; ++r) arenas.push_back(Arena::open(arenas[0]->name(), r, ranks));
+    for (auto const& arena : arenas) arena->read_private_from_now_on();
     RoomPlace place = arenas[0]->make_room(ranks);
     ASSERT_NE(place.offset, 0u);
     if (ring > 0) place.ring = ring;
@@ -61,9 +65,12 @@ void run(int ranks, std::uint64_t seed, std::uint64_t calls, std::uint64_t ring 
     for (int r = 0; r < ranks; ++r)
         threads.emplace_back([&, r] {
             auto& arena = *arenas[static_cast<std::size_t>(r)];
-            StormWaiter waiter(failed);
+            // Ranks need not agree on whether they share processors.
+            bool const crowded = (static_cast<std::uint64_t>(r) + seed) % 2 == 0;
+            StormWaiter waiter(failed, crowded);
             try {
                 auto const room = arena.open_room(place, r, ranks);
+                room->share_processors(crowded);
                 if (!domain_of.empty()) room->use_domains(Domains(domain_of, true));
                 RandomRank rank(*room, waiter, arena, seed, true);
                 for (std::uint64_t i = 0; i < calls; ++i) rank.call(i);

@@ -121,6 +121,18 @@ TEST(Room, LetsARankRunAheadByItsShortSlots) {
     }
 }
 
+TEST(Room, WaitsForASlotByHowManyOfItsKindThereAre) {
+    Two two;
+    for (std::uint64_t i = 0; i < Room::short_slots; ++i) {
+        two.first.begin();
+        two.first.line(two.waiter);
+        two.first.publish_line();
+    }
+    two.first.begin();
+    EXPECT_THROW(two.first.short_slot(two.waiter, Room::compact_bytes + 1), WouldWait);
+    EXPECT_NE(two.first.short_slot(two.waiter, Room::compact_bytes), nullptr);
+}
+
 // A ring between a look and the sleep may be lost, but not many of them are.
 TEST(Room, WakesAllWhenTheLastHasArrived) {
     class Sleepy final : public Waiter {

@@ -115,10 +115,7 @@ std::optional<double> least_us(Collective collective, int ranks, std::size_t byt
     double const rate = rate_at(limits.copies, traffic / processors);
     double const moving = rate > 0 ? traffic / rate * 1e6 : 0;
     int const on_one = (ranks + processors - 1) / processors;
-    // In sequence, each rank of a processor runs once between two calls. In a single call for which all wait, the first one also
-    // gets the processor back after the last.
-    bool const returns = single && on_one > 1 && least_exchanged(collective, ranks, bytes) > 0;
-    double const switching = (on_one - (returns ? 0 : 1)) * limits.context_switch_ns * 1e-3;
+    double const switching = (on_one - 1) * limits.context_switch_ns * 1e-3;
     if (!std::isfinite(one_way_ns) && switching <= 0) return {};
     double const passing = std::isfinite(one_way_ns) ? one_way_ns * 1e-3 : 0;
     TransferTimes const& transfers = limits.transfers;

@@ -37,7 +37,7 @@ double least_handed_over(Collective collective, int ranks, std::size_t bytes);
 /// what ranks must give and get, the context switches of the processor with the most ranks, or, of an
 /// allreduce with more ranks than processors, what these take without waits and switches. `single`: of a call
 /// that begins when all have met, with inputs that their owners have just written, instead of one of many in
-/// sequence: a crowded processor then switches once more. Empty if neither a transfer nor a context switch is known.
+/// sequence. Empty if neither a transfer nor a context switch is known.
 std::optional<double> least_us(Collective collective, int ranks, std::size_t bytes,
                                MachineLimits const& limits, double one_way_ns, bool single);
 

@@ -21,7 +21,7 @@ constexpr std::array<std::size_t, 12> sizes{
     8,        64,        256,     1 << 10, 4 << 10,  16 << 10,
     64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, ProcessorPair::largest_message};
 constexpr std::size_t most_timings = 50, least_timings = 3, bytes_moved = std::size_t{16} << 20;
-constexpr std::size_t bytes_in_sequence = std::size_t{256} << 10, most_in_sequence = 32;
+constexpr std::size_t bytes_in_sequence = std::size_t{256} << 10, most_messages = 32;
 /// For less, the system call alone takes longer.
 constexpr std::size_t least_read = std::size_t{16} << 10;
 constexpr double not_running = 1e12;  // us
@@ -53,22 +53,27 @@ Ways stored(std::size_t bytes, Pass const& pass) {
     return ways;
 }
 
-/// The median time of a message in us; empty if the other process does not run.
+/// The median time of a message in us, of the means of some in sequence, or of some of which each begins when both have met (`single`), as
+/// calls are timed: of a single message, the process that comes late has a shorter time. Empty if the other process does not run.
 std::optional<double> median_us(ProcessorPair& pair, Way const& way, std::size_t bytes,
                                 bool single) {
     std::size_t const timings =
         std::clamp<std::size_t>(bytes_moved / bytes, least_timings, most_timings);
     std::size_t const settling = 1 + timings / 5;
-    std::size_t const in_sequence =
-        single ? 1 : std::clamp<std::size_t>(bytes_in_sequence / bytes, 1, most_in_sequence);
+    std::size_t const messages =
+        std::clamp<std::size_t>(bytes_in_sequence / bytes, 1, most_messages);
     std::vector<double> us;
     for (std::size_t i = 0; i < settling + timings && pair.meets(); ++i) {
-        if (single) pair.touch(bytes);
-        pair.meet();
-        Stopwatch const watch;
-        for (std::size_t n = 0; n < in_sequence; ++n) way.pass();
-        double const each = watch.seconds() * 1e6 / static_cast<double>(in_sequence);
-        if (i >= settling) us.push_back(each);
+        double seconds = 0;
+        for (std::size_t begun = 0; begun < messages;) {
+            if (single) pair.touch(bytes);
+            pair.meet();
+            std::size_t const end = single ? begun + 1 : messages;
+            Stopwatch const watch;
+            for (; begun < end; ++begun) way.pass();
+            seconds += watch.seconds();
+        }
+        if (i >= settling) us.push_back(seconds * 1e6 / static_cast<double>(messages));
     }
     if (!pair.meets()) return {};
     return median(us);

@@ -132,6 +132,7 @@ void BackgroundQueue::open_room(node_memory::Waiter& waiter) {
             0);
     room_ = route_.job->arena()->open_room(place_, route_.rank, route_.size);
     room_->use_domains(route_.job->domains_of(route_.local_ranks).domains);
+    room_->share_processors(route_.job->crowded());
 }
 
 /// The first call, or null; and whether a thread executes it.

@@ -11,8 +11,8 @@ using testing::AllOf;
 using testing::Each;
 using testing::HasSubstr;
 
-/// The sizes that pass through lines and through short slots.
-constexpr std::size_t posted_sizes[] = {1, 14, 15, 2048};
+/// The sizes that pass through lines, compact slots and other short slots.
+constexpr std::size_t posted_sizes[] = {1, 14, 15, 64, 65, 2048};
 
 TEST(PostedCalls, DoNotNeedAnyCallOfTheOthersButTheirOwn) {
     Variable const unchecked("SINEW_CHECK", "0");
@@ -97,7 +97,7 @@ TEST(PostedCalls, OfRanksThatAreBehindKeepTheirMessages) {
 // the next call needs the place of the first.
 TEST(PostedCalls, OfARankThatWasBehindAreFinishedForTheOthers) {
     Variable const unchecked("SINEW_CHECK", "0");
-    for (auto const& [count, places] : {std::pair{1, 32}, {15, 8}}) {
+    for (auto const& [count, places] : {std::pair{1, 32}, {15, 32}, {65, 8}}) {
         std::atomic<bool> all_posted{false}, waits{false};
         std::atomic<int> through{0};
         run_thread_ranks(2, [&, count = count, places = places](Communicator& comm) {
