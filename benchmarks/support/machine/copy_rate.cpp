@@ -19,7 +19,9 @@ namespace sinew::bench {
 namespace {
 
 constexpr std::size_t huge_page = std::size_t{2} << 20;
-constexpr std::array<std::size_t, 5> footprints{16 << 10, 256 << 10, 2 << 20, 16 << 20, 128 << 20};
+/// Close to each other where a last-level cache ends.
+constexpr std::array<std::size_t, 7> footprints{16 << 10, 256 << 10, 2 << 20,  16 << 20,
+                                                32 << 20, 64 << 20,  128 << 20};
 constexpr int repetitions = 4;
 constexpr double block_seconds = 2e-4;
 

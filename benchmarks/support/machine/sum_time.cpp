@@ -200,13 +200,14 @@ private:
     std::uint64_t pieces_ = 0;
 };
 
-std::vector<SumTime> measure_here(std::vector<int> const& processors, int ranks) {
+std::vector<SumTime> measure_here(std::vector<int> const& processors, int ranks,
+                                  std::size_t most_bytes) {
     double const free = static_cast<double>(::sysconf(_SC_AVPHYS_PAGES)) *
                         static_cast<double>(::sysconf(_SC_PAGESIZE));
     double const affordable = std::min(free / 4, static_cast<double>(most_memory)) / (2.0 * ranks);
     std::size_t largest = 0;
     for (std::size_t const bytes : sizes)
-        if (static_cast<double>(bytes) <= affordable) largest = bytes;
+        if (bytes <= most_bytes && static_cast<double>(bytes) <= affordable) largest = bytes;
     if (largest == 0) return {};
     Adders adders(processors, ranks, largest);
     if (!adders.complete()) return {};
@@ -246,14 +247,14 @@ std::vector<int> own_processors(int wanted) {
 }  // namespace
 
 std::vector<SumTime> measure_sum_times(Communicator& comm, int processors,
-                                       std::function<void()> const& sync) {
+                                       std::function<void()> const& sync, std::size_t most_bytes) {
     if (processors < 2 || comm.size() <= processors) return {};
     std::vector<SumTime> times;
     sync();
     if (comm.rank() == 0) {
         auto const own = own_processors(processors);
         if (own.size() == static_cast<std::size_t>(processors))
-            times = measure_here(own, comm.size());
+            times = measure_here(own, comm.size(), most_bytes);
     }
     sync();
     times.resize(comm.allreduce_value(times.size(), max));

@@ -23,12 +23,13 @@ struct SumTime {
     std::size_t piece = 0;  ///< bytes
 };
 
-/// Measures sums of the vectors of `comm.size()` ranks, of 8 KiB to 64 MiB (less if all of them and their results
+/// Measures sums of the vectors of `comm.size()` ranks, of 8 KiB to 64 MiB or `most_bytes` (less if all of them and their results
 /// took more than 512 MiB, or a quarter of the free memory), by threads of rank 0 on `processors` processors of its
 /// own; the other ranks wait in `sync`, a barrier. Collective; every rank gets the same times, none if rank 0 may use
 /// fewer processors, a thread cannot be bound to one, or there are no more ranks than processors. Takes a few seconds.
 std::vector<SumTime> measure_sum_times(Communicator& comm, int processors,
-                                       std::function<void()> const& sync);
+                                       std::function<void()> const& sync,
+                                       std::size_t most_bytes = std::size_t{64} << 20);
 
 /// Interpolates the time in us; 0 (nothing known) for vectors shorter than those measured. Longer ones take as
 /// long per byte as the longest.

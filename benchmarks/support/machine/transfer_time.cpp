@@ -21,7 +21,8 @@ constexpr std::array<std::size_t, 12> sizes{
     8,        64,        256,     1 << 10, 4 << 10,  16 << 10,
     64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, ProcessorPair::largest_message};
 constexpr std::size_t most_timings = 50, least_timings = 3, bytes_moved = std::size_t{16} << 20;
-constexpr std::size_t bytes_in_sequence = std::size_t{256} << 10, most_messages = 32;
+constexpr std::size_t bytes_in_sequence = std::size_t{256} << 10, most_in_sequence = 32,
+                      most_singles = 8;
 /// For less, the system call alone takes longer.
 constexpr std::size_t least_read = std::size_t{16} << 10;
 constexpr double not_running = 1e12;  // us
@@ -60,8 +61,8 @@ std::optional<double> median_us(ProcessorPair& pair, Way const& way, std::size_t
     std::size_t const timings =
         std::clamp<std::size_t>(bytes_moved / bytes, least_timings, most_timings);
     std::size_t const settling = 1 + timings / 5;
-    std::size_t const messages =
-        std::clamp<std::size_t>(bytes_in_sequence / bytes, 1, most_messages);
+    std::size_t const messages = std::clamp<std::size_t>(bytes_in_sequence / bytes, 1,
+                                                         single ? most_singles : most_in_sequence);
     std::vector<double> us;
     for (std::size_t i = 0; i < settling + timings && pair.meets(); ++i) {
         double seconds = 0;
@@ -79,14 +80,14 @@ std::optional<double> median_us(ProcessorPair& pair, Way const& way, std::size_t
     return median(us);
 }
 
-/// The times of all sizes from `least` on, by the fastest of `ways_of(bytes)`; empty if a rank does not run.
+/// The times of all sizes from `least` to `most`, by the fastest of `ways_of(bytes)`; empty if a rank does not run.
 template <class WaysOf>
 std::vector<TransferTime> measure(Communicator& comm, ProcessorPair& pair,
                                   std::function<void()> const& sync, WaysOf const& ways_of,
-                                  std::size_t least = 0) {
+                                  std::size_t least, std::size_t most) {
     std::vector<TransferTime> times;
     for (std::size_t const bytes : sizes) {
-        if (bytes < least) continue;
+        if (bytes < least || bytes > most) continue;
         TransferTime time{.bytes = bytes};
         for (Way const& way : ways_of(bytes))
             for (bool const single : {false, true}) {
@@ -104,12 +105,13 @@ std::vector<TransferTime> measure(Communicator& comm, ProcessorPair& pair,
 
 }  // namespace
 
-TransferTimes measure_transfer_times(Communicator& comm, std::function<void()> const& sync) {
+TransferTimes measure_transfer_times(Communicator& comm, std::function<void()> const& sync,
+                                     std::size_t most_bytes) {
     if (comm.size() < 2) return {};
     ProcessorPair pair(comm);
     if (!pair.everywhere()) return {};
     auto const measured = [&](auto const& ways_of, std::size_t least = 0) {
-        return measure(comm, pair, sync, ways_of, least);
+        return measure(comm, pair, sync, ways_of, least, most_bytes);
     };
     TransferTimes times;
     times.exchanges = measured([&](std::size_t bytes) {

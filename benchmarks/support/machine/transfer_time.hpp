@@ -29,9 +29,10 @@ struct TransferTimes {
     std::vector<TransferTime> read_exchanges = {}, read_hand_overs = {};
 };
 
-/// Measures messages of 8 B to 32 MiB between ranks 0 and 1; the others wait in `sync`, a barrier. Collective; every rank gets the same
+/// Measures messages of 8 B to 32 MiB, or to `most_bytes`, between ranks 0 and 1; the others wait in `sync`, a barrier. Collective; every rank gets the same
 /// times, none if the two share no memory or one of them is not running. Takes about three seconds.
-TransferTimes measure_transfer_times(Communicator& comm, std::function<void()> const& sync);
+TransferTimes measure_transfer_times(Communicator& comm, std::function<void()> const& sync,
+                                     std::size_t most_bytes = std::size_t{32} << 20);
 
 /// Interpolates the time of a message of so many bytes, in sequence or `single`; 0 for none, or if nothing is known. Shorter ones
 /// than those measured take as long as the shortest, and longer ones as long per byte as the longest.

@@ -90,15 +90,21 @@ class SocketShrink : public testing::TestWithParam<std::vector<int>> {};
 
 TEST_P(SocketShrink, GoesOnUntilOneIsLeft) {
     int const size = static_cast<int>(GetParam().size());
+    std::atomic<int> found_usable{0};  // by all ranks together
     testing_support::run_socket_ranks(GetParam(), [&](Communicator& world) {
         int const self = world.rank();
         std::optional<Communicator> left;
         Communicator* comm = &world;
+        int all_found_usable = 0;
         for (int alive = size; alive > 1; --alive) {
-            // The first, the last, the middle one leave in turn: their ends of the connections close.
             expect_usable(*comm);
+            ++found_usable;
+            all_found_usable += alive;
+            // The first, the last, the middle one leave in turn: their ends of the connections close. Not before the others have
+            // ended the calls above, for which they may still need each other.
             int const leaver = alive % 3 == 0 ? 0 : alive % 3 == 1 ? alive - 1 : alive / 2;
             if (comm->rank() == leaver) {
+                wait_until([&] { return found_usable >= all_found_usable; });
                 comm->state().abandon("this rank leaves");
                 return;
             }
