@@ -11,7 +11,8 @@
 #include "src/comm/black_box/operation_record.hpp"
 #include "src/comm/device/device_memory.hpp"
 
-/// What short calls over the node's memory ask of their arguments. A call whose arguments are not
+/// What short calls over the node's memory ask of their arguments. Such a call takes less than 100 ns, and GCC does not inline
+/// functions of this length into all ten collectives by itself; hence always_inline. A call whose arguments are not
 /// like this takes the general way, which performs or refuses it.
 namespace sinew::detail {
 
