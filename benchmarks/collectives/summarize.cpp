@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "benchmarks/collectives/sweep.hpp"
 
@@ -19,13 +20,14 @@ std::vector<double> of_state(std::vector<double> const& values,
 }  // namespace
 
 void summarize(Measured const& measured, std::size_t ours, std::vector<std::size_t> const& peers,
-               std::vector<std::string> const& names, Row& row) {
+               std::vector<std::string> const& names, std::optional<std::size_t> bare, Row& row) {
     std::vector<double> const& own = measured.us[ours];
     row.us = percentiles(own);
     row.state = name(of_rounds(measured.states));
     for (std::size_t const i : peers)
         row.peers.push_back(
             {names[i], percentiles(measured.us[i]), median(ratios(measured.us[i], own))});
+    if (bare) row.limit_us = median(measured.us[*bare]);
     std::vector<double> transfers;
     for (double const ns : measured.one_way_ns)
         if (std::isfinite(ns)) transfers.push_back(ns);
@@ -45,6 +47,9 @@ void summarize(Measured const& measured, std::size_t ours, std::vector<std::size
             if (theirs.empty()) continue;  // it is much slower, and was timed in the first rounds
             part.peers.push_back({names[i], percentiles(theirs), median(ratios(theirs, mine))});
         }
+        auto const least =
+            bare ? of_state(measured.us[*bare], measured.states, state) : std::vector<double>();
+        if (!least.empty()) part.limit_us = median(least);
         row.by_state.push_back(part);
     }
 }

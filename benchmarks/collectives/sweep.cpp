@@ -33,6 +33,7 @@ Sweep::Sweep(Communicator& comm, Options const& options, Listener listener)
       processors_(look_up_processors(comm)), page_(comm, 1 + FlagBarrier::lines(comm.size())),
       probe_(comm, page_, 0, processors_.oversubscribed),
       barrier_(comm, page_, 1, processors_.oversubscribed),
+      bare_(comm, processors_.oversubscribed, [this] { sync(); }),
       pinned_(options.pin ? processors_.own : std::nullopt), progress_(comm.rank() == 0),
       timing_(
           comm, probe_, options, [this] { sync(); },
@@ -63,8 +64,6 @@ RunInfo Sweep::describe() {
     if (info.nodes > 1 || comm_.size() == 1) return info;  // the limit is that of memory
     info.limits.processors = std::min(processors_.on_machine, comm_.size());
     info.limits.copies = measure_copy_rates(comm_, info.limits.processors, [this] { sync(); });
-    if (!processors_.oversubscribed && !options_.zero_copy)
-        info.limits.transfers = measure_transfer_times(comm_, [this] { sync(); });
     bool const sums = std::count(options_.collectives.begin(), options_.collectives.end(),
                                  Collective::allreduce) > 0;
     if (sums && processors_.oversubscribed && !options_.zero_copy)
@@ -142,9 +141,19 @@ void Sweep::measure(Problem const& problem, Variant variant) {
     auto const ours = static_cast<std::size_t>(
         std::count_if(running.begin(), running.end(), [](Contender const& c) { return c.ours; }));
     for (Contender const& contender : running) calls.push_back(contender.call);
+    std::optional<std::size_t> bare;
+    if (auto const call = bare_.fastest(load, variant, options_.zero_copy)) {
+        bare = calls.size();
+        calls.push_back(*call);
+    }
     Measured const measured = timing_.measure(calls, ours, load, variant);
+    if (bare && !bare_.works()) {
+        listener_.note(
+            text(doing_, ": no limit (a rank did not run while another one waited for it)"));
+        bare.reset();
+    }
     check_after(running, load);
-    report(problem, variant, running, measured);
+    report(problem, variant, running, measured, bare);
 }
 
 /// Returns sinew's applicable algorithms, and the peers that support the call and pass checks.
@@ -220,7 +229,8 @@ std::string Sweep::used(std::string const& asked, Problem const& problem) const 
 }
 
 void Sweep::report(Problem const& problem, Variant variant,
-                   std::vector<Contender> const& contenders, Measured const& measured) {
+                   std::vector<Contender> const& contenders, Measured const& measured,
+                   std::optional<std::size_t> bare) {
     std::vector<std::size_t> peers;
     std::vector<std::string> names;
     for (std::size_t i = 0; i < contenders.size(); ++i) {
@@ -236,15 +246,14 @@ void Sweep::report(Problem const& problem, Variant variant,
                 .op = is_reduction(problem.collective) ? problem.op.name() : "none",
                 .algorithm = used(names[i], problem),
                 .variant = std::string(name(variant))};
-        summarize(measured, i, peers, names, row);
+        summarize(measured, i, peers, names, bare, row);
         row.algbw_gbs = algorithm_bandwidth(row.bytes, row.us.p50);
         row.busbw_gbs = row.algbw_gbs * bus_factor(problem.collective, comm_.size());
         if (options_.check) row.wrong = contenders[i].wrong;
-        if (info_.nodes == 1)
+        if (info_.nodes == 1 && !bare)
             row.limit_us =
                 least_us(problem.collective, comm_.size(), row.bytes, info_.limits,
-                         row.one_way_ns.value_or(std::numeric_limits<double>::infinity()),
-                         variant == Variant::live);
+                         row.one_way_ns.value_or(std::numeric_limits<double>::infinity()));
         if (options_.link_rate > 0) {
             row.fraction_of_link = fraction_of_link(problem, row.us.p50);
             for (PeerResult& peer : row.peers)

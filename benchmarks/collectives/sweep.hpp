@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <sinew/communicator.hpp>
 #include <string>
 #include <vector>
 
+#include "benchmarks/collectives/bare_transfer.hpp"
 #include "benchmarks/collectives/options.hpp"
 #include "benchmarks/collectives/results/row.hpp"
 #include "benchmarks/collectives/timing.hpp"
@@ -52,7 +54,7 @@ private:
     std::size_t wrong_after(Contender const& contender, Workload const& load);
     std::string used(std::string const& asked, Problem const& problem) const;
     void report(Problem const& problem, Variant variant, std::vector<Contender> const& contenders,
-                Measured const& measured);
+                Measured const& measured, std::optional<std::size_t> bare);
     double fraction_of_link(Problem const& problem, double us) const;
     void check_after(std::vector<Contender>& contenders, Workload const& load);
     void sync();
@@ -67,6 +69,7 @@ private:
     SharedPage page_;
     CoreProbe probe_;
     FlagBarrier barrier_;
+    BareTransfer bare_;
     Pinned pinned_;  ///< after the peers, so that their threads are not pinned
     Progress progress_;
     std::string doing_;
@@ -76,8 +79,8 @@ private:
 };
 
 /// Computes the percentiles, ratios and states of one row, from the rounds of the contender `ours`
-/// and of the `peers` (indices into the measured times).
+/// and of the `peers`, and the limit from those of `bare`, if it was timed (indices into the measured times).
 void summarize(Measured const& measured, std::size_t ours, std::vector<std::size_t> const& peers,
-               std::vector<std::string> const& names, Row& row);
+               std::vector<std::string> const& names, std::optional<std::size_t> bare, Row& row);
 
 }  // namespace sinew::bench

@@ -43,6 +43,42 @@ struct ShortPart {
     }
 };
 
+/// Messages of one size that is known on all ranks and at most a short part. They lie where PairwiseSender puts them.
+///
+/// A call that passes nothing else stores little besides its messages. That matters: what a processor has stored waits, in order, for the
+/// lines of the message that it takes from the other core, and after some 60 stores nothing further begins (alltoall of 256 B per
+/// rank took 130 instead of 103 ns on two cores of an AMD EPYC, and 460 instead of 370 in the state in which lines pass slowly).
+class EqualParts {
+public:
+    EqualParts(Room const& room, std::size_t bytes)
+        : bytes_(bytes), in_line_(bytes <= line_part(room)), place_(ShortPart::of(room, bytes)) {
+        if (in_line_) place_.part = line_part(room);
+    }
+
+    /// Publishes `message(rank)`, a pointer, for each other rank.
+    template <class Message>
+    void publish(NodeCall const& call, Message const& message) const {
+        std::byte* to_all = call.room.line(call.waiter);
+        if (!in_line_) to_all = call.room.short_slot(call.waiter, place_.slot);
+        for (int to = 0; to < call.size(); ++to)
+            if (to != call.rank())
+                std::memcpy(to_all + part_for(call.rank(), to) * place_.part, message(to), bytes_);
+        call.room.publish_line();
+    }
+    /// Waits for the message of a rank and copies it.
+    void receive(NodeCall const& call, int from, std::byte* to) const {
+        call.room.await_line(call.waiter, from);
+        std::byte const* const of_all =
+            in_line_ ? call.room.line_of(from) : call.room.short_slot_of(from, place_.slot);
+        std::memcpy(to, of_all + part_for(from, call.rank()) * place_.part, bytes_);
+    }
+
+private:
+    std::size_t bytes_;
+    bool in_line_;
+    ShortPart place_;
+};
+
 /// Publishes another message for each rank: short ones at once, long ones in rounds or as a
 /// BorrowableBlock. Only the receiver of a message needs to know its size.
 template <class Message>

@@ -71,8 +71,9 @@ Json by_state_to_json(std::vector<StateResult> const& states) {
         for (PeerResult const& peer : state.peers)
             peers[peer.name] = {{"us", {{"p50", rounded(peer.us.p50)}}},
                                 {"ratio", rounded(peer.ratio)}};
-        all[state.state] = {
-            {"rounds", state.rounds}, {"us", {{"p50", rounded(state.us)}}}, {"peers", peers}};
+        Json& part = all[state.state];
+        part = {{"rounds", state.rounds}, {"us", {{"p50", rounded(state.us)}}}, {"peers", peers}};
+        if (state.limit_us) part["limit_us"] = rounded(*state.limit_us);
     }
     return all;
 }
@@ -86,6 +87,7 @@ std::vector<StateResult> by_state_from(Json const& json) {
             double const us = result.at("us").at("p50");
             state.peers.push_back({peer, {us, us, us}, result.at("ratio")});
         }
+        state.limit_us = optional_number(part, "limit_us");
         states.push_back(state);
     }
     return states;

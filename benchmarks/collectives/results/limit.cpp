@@ -73,10 +73,6 @@ double least_handed_over(Collective collective, int ranks, std::size_t bytes) {
     }
 }
 
-namespace {
-
-/// The bytes of its own that each rank must copy from its input to its result, by the same processor that gets those of the
-/// others.
 double least_copied(Collective collective, int ranks, std::size_t bytes) {
     switch (collective) {
         case Collective::allgather:
@@ -89,27 +85,8 @@ double least_copied(Collective collective, int ranks, std::size_t bytes) {
     }
 }
 
-/// The time in which each processor copies so many bytes, all at once.
-double copying_us(MachineLimits const& limits, double bytes) {
-    double const moved = 2 * bytes;  // read and written
-    double const rate = rate_at(limits.copies, moved);
-    return rate > 0 ? moved * limits.processors / rate * 1e6 : 0;
-}
-
-/// By the faster of both ways; a reduction through shared memory, where it combines what it loads, while what the kernel has
-/// copied must be read once more.
-double fastest_us(Collective collective, std::vector<TransferTime> const& stored,
-                  std::vector<TransferTime> const& read, double bytes, bool single) {
-    double const through_memory = transfer_us(stored, bytes, single);
-    bool const reads =
-        !is_reduction(collective) && !read.empty() && bytes >= static_cast<double>(read[0].bytes);
-    return reads ? std::min(through_memory, transfer_us(read, bytes, single)) : through_memory;
-}
-
-}  // namespace
-
 std::optional<double> least_us(Collective collective, int ranks, std::size_t bytes,
-                               MachineLimits const& limits, double one_way_ns, bool single) {
+                               MachineLimits const& limits, double one_way_ns) {
     double const traffic = least_traffic(collective, ranks, bytes);
     int const processors = std::clamp(limits.processors, 1, ranks);
     double const rate = rate_at(limits.copies, traffic / processors);
@@ -118,16 +95,9 @@ std::optional<double> least_us(Collective collective, int ranks, std::size_t byt
     double const switching = (on_one - 1) * limits.context_switch_ns * 1e-3;
     if (!std::isfinite(one_way_ns) && switching <= 0) return {};
     double const passing = std::isfinite(one_way_ns) ? one_way_ns * 1e-3 : 0;
-    TransferTimes const& transfers = limits.transfers;
-    double const exchanging = fastest_us(collective, transfers.exchanges, transfers.read_exchanges,
-                                         least_exchanged(collective, ranks, bytes), single) +
-                              copying_us(limits, least_copied(collective, ranks, bytes));
-    double const handing_over =
-        fastest_us(collective, transfers.hand_overs, transfers.read_hand_overs,
-                   least_handed_over(collective, ranks, bytes), single);
     double const summing =
         collective == Collective::allreduce ? sum_us(limits.sums, static_cast<double>(bytes)) : 0;
-    return std::max({moving, passing, switching, exchanging, handing_over, summing});
+    return std::max({moving, passing, switching, summing});
 }
 
 }  // namespace sinew::bench

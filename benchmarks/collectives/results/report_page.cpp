@@ -35,12 +35,12 @@ The **best peer** is the one with the lowest ratio in its row, of all that were 
 cache line below 220 ns, or above): virtual processors move, and figures of different states must not be compared. Where both were
 seen, the ratios of each are given.
 
-**Of limit** is the least time that the machine allows, divided by ours: every input read once and every output written once, at the
-rate at which the same processors copy as much at the same time, or where that takes longer, one transfer of a cache line, an exchange
-or hand-over of what ranks must give and get, or with more ranks than processors the context switches, and of an allreduce
-the time of threads of one process, one on each processor, that have the vectors of all ranks. It was measured at the
-beginning of the same run. Messages are exchanged and handed over in the fastest way known, through buffers in shared memory or by the kernel
-(`process_vm_readv`), with nothing around it; a call that overlaps steps of an exchange may take a little less (above 1).
+**Of limit** is the least time that the machine allows, divided by ours. With a processor for each rank it is the time in which two ranks pass
+each other the bytes that they must give and get, with nothing around it, in the fastest way known: through buffers in shared memory,
+or by the kernel (`process_vm_readv`). That is timed beside the calls, in alternation; a call that overlaps steps of it may take a little less (above 1).
+In shared memory it is that of copying what a rank must read and write. With more ranks than processors it is what was measured at the
+beginning of the same run: every input read once and every output written once at the rate of copying as much, or where that takes
+longer, the context switches, or of an allreduce the time of threads of one process, one on each processor, that have the vectors of all ranks.
 )";
 
 std::string short_us(double us) { return fixed(us, us < 100 ? 2 : us < 10'000 ? 1 : 0); }
@@ -142,17 +142,6 @@ std::string table(std::vector<Row const*> const& rows, std::vector<std::string> 
     return words;
 }
 
-std::string transfer_times_text(std::string const& what, std::vector<TransferTime> const& times) {
-    if (times.empty()) return {};
-    std::vector<std::string> parts;
-    for (TransferTime const& time : times)
-        parts.push_back(text(fixed(time.in_sequence.us, 2), " (", fixed(time.single.us, 2),
-                             ") us for ", format_size(time.bytes)));
-    return text("\nTwo processors ", what,
-                " in sequence (each after both have met and its owner has written it) in ",
-                join(parts), ".\n");
-}
-
 std::string limits_text(RunInfo const& run) {
     if (run.limits.copies.empty()) return {};
     std::string words = text("\nLimits, measured in this run: ", run.limits.processors,
@@ -166,12 +155,6 @@ std::string limits_text(RunInfo const& run) {
         words +=
             text("; a context switch takes ", fixed(run.limits.context_switch_ns * 1e-3, 2), " us");
     words += ".\n";
-    words += transfer_times_text("exchange messages", run.limits.transfers.exchanges);
-    words += transfer_times_text("hand messages over", run.limits.transfers.hand_overs);
-    words +=
-        transfer_times_text("exchange messages by the kernel", run.limits.transfers.read_exchanges);
-    words += transfer_times_text("hand messages over by the kernel",
-                                 run.limits.transfers.read_hand_overs);
     std::vector<std::string> sums;
     for (SumTime const& time : run.limits.sums)
         sums.push_back(text(fixed(time.us, 2), " us for ", format_size(time.bytes)));

@@ -31,6 +31,7 @@ struct StateResult {
     int rounds = 0;
     double us = 0;
     std::vector<PeerResult> peers = {};
+    std::optional<double> limit_us = {};
 };
 
 /// One line of the result: one algorithm of sinew at one size, with the peers' results.

@@ -35,37 +35,6 @@ std::string main_version(std::string const& release) {
     return numbers.size() < 2 ? release : numbers[0] + '.' + numbers[1];
 }
 
-std::string transfers_text(std::string const& what, std::vector<TransferTime> const& times) {
-    if (times.empty()) return {};
-    std::vector<std::string> parts;
-    for (TransferTime const& time : times)
-        parts.push_back(text(fixed(time.in_sequence.us, 2), " (", format_size(time.bytes), ", ",
-                             time.in_sequence.way, "; single ", fixed(time.single.us, 2), ", ",
-                             time.single.way, ")"));
-    return text("# two processors ", what, " in ", join(parts), " us\n");
-}
-
-Json to_json(std::vector<TransferTime> const& times) {
-    Json json = Json::array();
-    for (TransferTime const& time : times)
-        json.push_back({{"bytes", time.bytes},
-                        {"us", time.in_sequence.us},
-                        {"way", time.in_sequence.way},
-                        {"single_us", time.single.us},
-                        {"single_way", time.single.way}});
-    return json;
-}
-
-std::vector<TransferTime> transfers_from_json(Json const& json) {
-    std::vector<TransferTime> times;
-    for (Json const& time : json)
-        times.push_back({time.at("bytes"),
-                         {time.at("us"), time.at("way")},
-                         {time.value("single_us", time.at("us").get<double>()),
-                          time.value("single_way", time.at("way").get<std::string>())}});
-    return times;
-}
-
 std::string limits_text(MachineLimits const& limits) {
     std::vector<std::string> rates;
     for (CopyRate const& rate : limits.copies)
@@ -78,10 +47,6 @@ std::string limits_text(MachineLimits const& limits) {
         words +=
             text("; a context switch takes ", fixed(limits.context_switch_ns * 1e-3, 2), " us");
     words += '\n';
-    words += transfers_text("exchange messages", limits.transfers.exchanges);
-    words += transfers_text("hand over messages", limits.transfers.hand_overs);
-    words += transfers_text("exchange messages by the kernel", limits.transfers.read_exchanges);
-    words += transfers_text("hand over messages by the kernel", limits.transfers.read_hand_overs);
     std::vector<std::string> sums;
     for (SumTime const& time : limits.sums)
         sums.push_back(text(fixed(time.us, 2), " (", format_size(time.bytes), ")"));
@@ -115,10 +80,6 @@ std::string to_json(RunInfo const& run) {
                        {"limits",
                         {{"processors", run.limits.processors},
                          {"copies", copies},
-                         {"exchanges", to_json(run.limits.transfers.exchanges)},
-                         {"hand_overs", to_json(run.limits.transfers.hand_overs)},
-                         {"read_exchanges", to_json(run.limits.transfers.read_exchanges)},
-                         {"read_hand_overs", to_json(run.limits.transfers.read_hand_overs)},
                          {"sums", sums},
                          {"context_switch_ns", run.limits.context_switch_ns}}}};
     return Json{{"run", json}}.dump();
@@ -145,11 +106,6 @@ RunInfo run_info_from_json(std::string const& line) {
                                .context_switch_ns = limits.at("context_switch_ns")}};
         for (Json const& rate : limits.at("copies"))
             run.limits.copies.push_back({rate.at("footprint"), rate.at("gbs"), rate.at("way")});
-        auto const transfers = [&](char const* key) {
-            return transfers_from_json(limits.value(key, Json::array()));
-        };
-        run.limits.transfers = {transfers("exchanges"), transfers("hand_overs"),
-                                transfers("read_exchanges"), transfers("read_hand_overs")};
         for (Json const& time : limits.value("sums", Json::array()))
             run.limits.sums.push_back({time.at("bytes"), time.at("us"), time.at("piece")});
         return run;

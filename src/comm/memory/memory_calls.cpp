@@ -28,6 +28,7 @@ namespace {
 using collectives::Kernel;
 namespace kernels = collectives::kernels;
 using collectives::node::await_ahead;
+using collectives::node::EqualParts;
 using collectives::node::NodeCall;
 using collectives::node::publish_ahead;
 using node_memory::Room;
@@ -271,14 +272,14 @@ bool CommunicatorState::scatter_at_once(ConstBuffer const& in, Buffer const& out
         return movement_record(Collective::scatter, bytes / out.type.size(), out.type, root);
     });
     NodeCall const node = call.begin(room, Collective::scatter, root, bytes * ranks);
+    EqualParts const parts(room, bytes);
     if (at_root) {
-        collectives::node::PairwiseSender(node, [&](int to) {
-            return std::span(bytes_of(in) + static_cast<std::size_t>(to) * bytes, bytes);
-        });
+        parts.publish(node,
+                      [&](int to) { return bytes_of(in) + static_cast<std::size_t>(to) * bytes; });
         if (!in_place)
             std::memcpy(out.data, bytes_of(in) + static_cast<std::size_t>(root) * bytes, bytes);
     } else {
-        collectives::node::PairwiseReceiver(node, root, {bytes_of(out), bytes}).receive(0);
+        parts.receive(node, root, bytes_of(out));
     }
     room.finish();
     return true;
@@ -328,15 +329,14 @@ bool CommunicatorState::alltoall_at_once(ConstBuffer const& in, Buffer const& ou
     });
     NodeCall const node = call.begin(room, Collective::alltoall, 0, in.bytes());
     auto const part = [&](int rank) { return static_cast<std::size_t>(rank) * bytes; };
-    collectives::node::PairwiseSender(
-        node, [&](int to) { return std::span(bytes_of(in) + part(to), bytes); });
+    EqualParts const parts(room, bytes);
+    parts.publish(node, [&](int to) { return bytes_of(in) + part(to); });
     call.enter();
     std::memcpy(bytes_of(out) + part(room.rank()), bytes_of(in) + part(room.rank()), bytes);
     room.await_lines_if_crowded(call);
     for (int step = 1; step < room.size(); ++step) {
         int const from = node.peer(step);
-        collectives::node::PairwiseReceiver(node, from, {bytes_of(out) + part(from), bytes})
-            .receive(0);
+        parts.receive(node, from, bytes_of(out) + part(from));
     }
     room.note_all_entered();
     return true;

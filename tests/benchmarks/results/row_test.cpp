@@ -96,7 +96,7 @@ TEST(RowJson, ReadsWhatItWrites) {
     row.one_way_ns = 51.5;
     row.tail = Tail{10, 30, 500};
     row.peers[0].tail = Tail{20, 90, 400};
-    row.by_state = {{"near", 3, 9, {{"openmpi", {18, 18, 18}, 2}}}};
+    row.by_state = {{"near", 3, 9, {{"openmpi", {18, 18, 18}, 2}}, 4.5}};
     EXPECT_EQ(to_json(row_from_json(to_json(row))), to_json(row));
     EXPECT_THROW(row_from_json("{}"), UsageError);
     EXPECT_THROW(row_from_json("not JSON"), UsageError);
@@ -105,7 +105,7 @@ TEST(RowJson, ReadsWhatItWrites) {
 TEST(Summary, RatiosAreMediansOfRounds) {
     Measured measured{.us = {{10, 20, 40}, {20, 60, 40}}, .states = std::vector(3, CoreState::far)};
     Row row;
-    summarize(measured, 0, {1}, {"auto", "openmpi"}, row);
+    summarize(measured, 0, {1}, {"auto", "openmpi"}, {}, row);
     EXPECT_DOUBLE_EQ(row.us.p50, 20);
     ASSERT_EQ(row.peers.size(), 1u);
     EXPECT_DOUBLE_EQ(row.peers[0].us.p50, 40);
@@ -118,7 +118,7 @@ TEST(Summary, StatesAreReportedApartWhenThereAreSeveral) {
     using enum CoreState;
     Measured measured{.us = {{1, 1, 5, 5}, {2, 2, 5, 5}}, .states = {near, near, far, far}};
     Row row;
-    summarize(measured, 0, {1}, {"auto", "openmpi"}, row);
+    summarize(measured, 0, {1}, {"auto", "openmpi"}, {}, row);
     EXPECT_EQ(row.state, "mixed");
     auto const json = nlohmann::json::parse(to_json(row))["by_state"];
     EXPECT_EQ(json["near"]["rounds"], 2);
@@ -127,12 +127,24 @@ TEST(Summary, StatesAreReportedApartWhenThereAreSeveral) {
     EXPECT_EQ(json["far"]["peers"]["openmpi"]["ratio"], 1);
 }
 
+TEST(Summary, TheLimitIsThatOfTheSameRounds) {
+    using enum CoreState;
+    Measured measured{.us = {{2, 2, 8, 8}, {1, 1, 6, 6}}, .states = {near, near, far, far}};
+    Row row;
+    summarize(measured, 0, {}, {"auto", "bare"}, 1, row);
+    EXPECT_DOUBLE_EQ(*row.limit_us, 3.5);
+    ASSERT_EQ(row.by_state.size(), 2u);
+    EXPECT_DOUBLE_EQ(*row.by_state[0].limit_us, 1);
+    EXPECT_DOUBLE_EQ(*row.by_state[1].limit_us, 6);
+    EXPECT_TRUE(row.peers.empty());
+}
+
 TEST(Summary, APeerThatWasTimedInTheFirstRoundsOnlyIsInTheirState) {
     using enum CoreState;
     Measured measured{.us = {{1, 1, 1, 5}, {50, 60, 70}}, .states = {near, near, near, far}};
     measured.one_way_ns = {40, 50, 60, 200};
     Row row;
-    summarize(measured, 0, {1}, {"auto", "gloo"}, row);
+    summarize(measured, 0, {1}, {"auto", "gloo"}, {}, row);
     EXPECT_DOUBLE_EQ(row.peers[0].ratio, 60);
     EXPECT_DOUBLE_EQ(*row.one_way_ns, 55);
     ASSERT_EQ(row.by_state.size(), 2u);
@@ -144,7 +156,7 @@ TEST(Summary, TailsBelongToTheirContenders) {
     Measured measured{.us = {{1}, {2}, {3}}, .states = {CoreState::near}};
     measured.tails = {{1, 4, 100}, {2, 5, 100}, {3, 6, 100}};
     Row row;
-    summarize(measured, 0, {2}, {"auto", "wrong", "gloo"}, row);
+    summarize(measured, 0, {2}, {"auto", "wrong", "gloo"}, {}, row);
     EXPECT_DOUBLE_EQ(row.tail->p99, 4);
     EXPECT_DOUBLE_EQ(row.peers[0].tail->p99, 6);
     EXPECT_FALSE(row.one_way_ns);
