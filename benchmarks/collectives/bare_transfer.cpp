@@ -71,8 +71,7 @@ BareTransfer::Passed BareTransfer::passed(Workload const& load) {
     passed.message = {load.out_bytes(), load.in_bytes(), length};
     if (load.in().bytes() < length) passed.message.from = load.out_bytes();
     if (load.out().bytes() < length) passed.message.to = load.in_bytes();
-    std::array<std::uintptr_t, 1> const from{
-        reinterpret_cast<std::uintptr_t>(passed.message.from)};
+    std::array<std::uintptr_t, 1> const from{reinterpret_cast<std::uintptr_t>(passed.message.from)};
     std::vector<std::uintptr_t> all(static_cast<std::size_t>(problem.ranks));
     comm_.allgather(std::span(from), std::span(all));
     if (pair_) passed.message.other_from = all[static_cast<std::size_t>(1 - problem.rank)];
@@ -84,7 +83,8 @@ std::vector<BareTransfer::Call> BareTransfer::transfers(Workload const& load) {
     Passed const each = passed(load);
     ProcessorPair::Message const message = each.message;
     std::size_t const own = each.own;
-    bool const reads = pair_.reads_private() && message.bytes >= least_read && !is_reduction(collective);
+    bool const reads =
+        pair_.reads_private() && message.bytes >= least_read && !is_reduction(collective);
     std::vector<Call> calls;
     if (each.one_way) {
         int const giver = giver_of(collective);
@@ -131,7 +131,8 @@ std::vector<BareTransfer::Call> BareTransfer::copies(Workload const& load) {
 double BareTransfer::median_us(Call const& call, Workload const& load, Variant variant) {
     std::size_t const bytes = std::max<std::size_t>(load.problem().bytes(), line);
     std::size_t const timings = std::clamp(bytes_timed / bytes, least_timings, most_timings);
-    std::size_t const calls = std::clamp<std::size_t>(bytes_in_sequence / bytes, 1, most_in_sequence);
+    std::size_t const calls =
+        std::clamp<std::size_t>(bytes_in_sequence / bytes, 1, most_in_sequence);
     std::vector<double> us;
     for (std::size_t i = 0; i <= timings; ++i) {
         double seconds = 0;

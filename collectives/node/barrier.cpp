@@ -5,7 +5,7 @@ namespace sinew::collectives::node {
 
 /// Every rank publishes that it has arrived and waits for all.
 void barrier(NodeCall const& call) {
-    call.room.begin();
+    call.room.begin_together();
     call.room.line(call.waiter);
     call.room.arrive(call.waiter);
     call.room.finish_together();

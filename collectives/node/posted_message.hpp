@@ -25,11 +25,14 @@ public:
         std::size_t bytes = 0;  ///< of the longest message; at most Room::short_bytes
         Pattern pattern = Pattern::all_to_all;
         int root = -1;
+        /// Whether this rank reads its own message, too. One in a swapped place is gone when the other rank has read it.
+        bool reads_own = true;
     };
 
     /// Whether the next operation can be entered: a place for its message is free. `finished` is the
     /// last operation that this rank has finished.
     static bool can_enter(Room& room, Plan const& plan, std::uint64_t finished) {
+        if (may_swap(plan) && room.swapped_is_free(finished)) return true;
         std::size_t const places = in_cell(plan)   ? Room::cell_count
                                    : in_slot(plan) ? Room::slots_for(plan.bytes)
                                                    : Room::lines;
@@ -40,9 +43,12 @@ public:
     /// not finished. Call publish() next.
     void enter(Room& room, Plan const& plan, std::uint16_t signature, bool behind) {
         plan_ = plan;
+        bool const together = plan.pattern == Pattern::all_to_all;
+        bool const swaps = !behind && may_swap(plan) && room.swapped_is_free(room.operation());
         room.sign(signature);
         room.begin();
-        entry_ = room.entry();
+        if (swaps) room.enter_swapped();
+        entry_ = room.entry(together);
         some_behind_ = behind;
         next_ = 0;
     }
@@ -99,6 +105,7 @@ public:
     /// Finishes the operation: this rank reads no message any more. Returns whether it has published
     /// that; if all wait for all, its next message says it.
     bool finish(Room& room) const {
+        room.note_read(entry_);
         if (plan_.pattern == Pattern::all_to_all && !some_behind_) {
             room.note_finished(entry_.operation - 1);
             return false;
@@ -114,6 +121,10 @@ private:
         return plan.pattern == Pattern::from_root && plan.bytes <= Room::cell_bytes;
     }
     static bool in_slot(Plan const& plan) { return plan.bytes > Room::line_bytes; }
+    static bool may_swap(Plan const& plan) {
+        return plan.pattern == Pattern::all_to_all && !plan.reads_own &&
+               plan.bytes <= Room::swapped_bytes;
+    }
 
     Plan plan_;
     Room::Entry entry_;

@@ -55,6 +55,7 @@ Room::Room(std::shared_ptr<void> memory, int rank, int ranks, std::size_t ring,
     if (begun > 0) {
         refresh_counters();
         for (Line& line : own().ring) line.call.store(begun << signature_bits);
+        own().swapped.line.call.store(begun << signature_bits);
         own().finished.value.store(begun, std::memory_order_release);
     }
     static_assert(std::atomic<std::uint64_t>::is_always_lock_free);

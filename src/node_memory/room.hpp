@@ -43,11 +43,12 @@ public:
 /// - a ring of bytes, of which an operation with long messages reserves slots; they pass through them
 ///   in rounds, which are counted. The ring is larger than a second-level cache: a line that comes
 ///   round again has left the caches of its readers, and to write it disturbs none of them;
-/// - exchange slots, if there are two ranks, whose lines and short slots change hands, too (side_of).
+/// - exchange slots, if there are two ranks, whose lines and short slots change hands, too (side_of);
+/// - two swapped lines with short slots (begin_together), of two ranks that wait for each other.
 ///
 /// A line or slot is written again only when all ranks have finished the operation that used it
-/// before. A rank learns this from every operation in which all wait for all, and otherwise reads
-/// the others' counters of finished operations.
+/// before, or this rank has read there since what the other of two ranks wrote. A rank learns the former from every operation in which
+/// all wait for all, and otherwise reads the others' counters of finished operations.
 ///
 /// A rank may enter operations before it has finished earlier ones (see Entry). Its lines say so, and
 /// then nobody concludes from them what it has finished.
@@ -69,6 +70,8 @@ public:
     static constexpr std::size_t slots_for(std::size_t bytes) {
         return bytes <= compact_bytes ? compact_slots : short_slots;
     }
+    /// The longest message that has a place beside a swapped line (begin_together).
+    static constexpr std::size_t swapped_bytes = 1024;
     static_assert(compact_slots <= lines && short_slots <= lines, "a free slot has a free line");
     static constexpr std::size_t depth = 3;  ///< slots of a reservation, used in turn
     /// The most ranks in a room; each waits for all, so more need a tree.
@@ -107,8 +110,19 @@ public:
     /// Begins the next operation.
     void begin() {
         some_behind_ = false;
+        together_ = false;
         if (++operation_ % operations_per_refresh == 0) [[unlikely]]
             refresh_counters();
+    }
+    /// Begins one in which each rank publishes its line, if it publishes it at all, before anything else that another rank waits for, and none
+    /// ends before it has seen something of each other one. The line and the messages of up to `swapped_bytes` of two ranks then pass
+    /// through two places which they swap: each writes where it read in the operation before, to lines that have just come to its cache.
+    /// That takes two thirds of the time of places that come round again later. A rank does not read its own message there after the others
+    /// may have ended the operation. Without effect among more ranks.
+    void begin_together() {
+        begin();
+        together_ = size_ == 2;
+        in_ring_ = false;
     }
     /// Says which call the next operation is: a number that is equal on all ranks that make the same
     /// call, and likely another one for others. It is compared where a line is read.
@@ -145,7 +159,8 @@ public:
     // Lines.
     /// The line of this rank for the current operation, free to be written.
     std::byte* line(Waiter& waiter) {
-        await_finished(waiter, operation_ - lines, lines / 2);
+        if (together_) await_swapped_place(waiter);
+        else await_finished(waiter, operation_ - lines, lines / 2);
         return free_line();
     }
     /// Publishes the line, and all that this rank wrote before. `behind`: see Entry.
@@ -162,12 +177,14 @@ public:
     /// The two steps of `arrive`.
     [[gnu::always_inline]] void publish_arrival() { mark_line(false); }
     void await_arrivals(Waiter& waiter) {
+        if (together_) wait_a_moment();
         await_lines(waiter);
         bell().ring();
     }
     /// Waits for the line of a rank. Calls `waiter.refuse` if that rank makes another call.
     void await_line(Waiter& waiter, int rank) {
-        await_call(waiter, rank, line_at(rank, operation_).call);
+        if (size_ == 2) await_line_of_two(waiter, rank);
+        else await_call(waiter, rank, line_at(rank, operation_).call);
     }
     /// Waits for the lines of all ranks, which each publishes by itself.
     void await_lines(Waiter& waiter);
@@ -177,7 +194,10 @@ public:
         if (waiter.yields() > 0) [[unlikely]]
             await_lines_of_crowd(waiter);
     }
-    std::byte const* line_of(int rank) const { return line_at(rank, operation_).payload.data(); }
+    std::byte const* line_of(int rank) const {
+        if (is_swapped(rank)) return swapped(rank, operation_).line.payload.data();
+        return line_at(rank, operation_).payload.data();
+    }
 
     // Cells: up to 8 bytes with their number, several in one cache line. A rank that runs ahead
     // fills a line before it is fetched, so that one transfer carries several messages.
@@ -200,11 +220,17 @@ public:
     // Short slots. `bytes` is the size of the message, or another one for which the same slots are used: the writer and the readers
     // of a slot pass the same kind. An operation may use both kinds.
     std::byte* short_slot(Waiter& waiter, std::size_t bytes) {
-        std::size_t const slots = slots_for(bytes);
-        await_finished(waiter, operation_ - slots, slots / 2);
+        if (together_ && bytes <= swapped_bytes) {
+            await_swapped_place(waiter);
+        } else {
+            std::size_t const slots = slots_for(bytes);
+            await_finished(waiter, operation_ - slots, slots / 2);
+        }
         return free_short_slot(bytes);
     }
     std::byte const* short_slot_of(int rank, std::size_t bytes) const {
+        if (bytes <= swapped_bytes && is_swapped(rank))
+            return swapped(rank, operation_).slot.data();
         return short_of(rank, operation_, bytes);
     }
 
@@ -216,8 +242,23 @@ public:
     struct Entry {
         std::uint64_t operation = 0;
         std::uint16_t signature = 0;
+        bool together =
+            false;  ///< two ranks wait for each other: the other's message may lie in its swapped place
+        bool swapped = false;  ///< this rank's does
     };
-    Entry entry() const { return {operation_, signature_}; }
+    /// `together`: an operation as after begin_together, whose message lies in the ring, or in the swapped place after `enter_swapped`.
+    Entry entry(bool together = false) const {
+        return {operation_, signature_, together && size_ == 2, together_};
+    }
+    /// Whether the swapped place is free for the message of the next operation, which is like one after begin_together. `finished` is
+    /// the last operation that this rank has finished.
+    bool swapped_is_free(std::uint64_t finished) {
+        if (size_ != 2 || finished != operation_) return false;
+        SwappedPlace const& place = places_[side_of_swapped(rank_, operation_ + 1)];
+        return place.read_since || finished_by_others(place.written);
+    }
+    /// Lets the message of the current operation pass there. Requires: it was free.
+    void enter_swapped() { together_ = true; }
     /// Whether the lines (`uses` is `lines`), cells or short slots have one that is free for the next
     /// operation. `finished` is the last operation that this rank has finished.
     bool is_free(std::size_t uses, std::uint64_t finished) {
@@ -225,25 +266,44 @@ public:
         return not_before(finished, before) && finished_by_others(before);
     }
     /// The line, cell or short slot of this rank for the current operation. Requires that it is free.
-    std::byte* free_line() { return line_at(rank_, operation_).payload.data(); }
+    std::byte* free_line() {
+        return (together_ ? swapped(rank_, operation_).line : line_at(rank_, operation_))
+            .payload.data();
+    }
     std::byte* free_cell() { return own().cells[operation_ % cell_count].payload.data(); }
-    std::byte* free_short_slot(std::size_t bytes) { return short_of(rank_, operation_, bytes); }
+    std::byte* free_short_slot(std::size_t bytes) {
+        if (together_ && bytes <= swapped_bytes) return swapped(rank_, operation_).slot.data();
+        return short_of(rank_, operation_, bytes);
+    }
     enum class Arrival : std::uint8_t { missing, here, here_behind, of_another_call };
     /// Looks for the line or cell of a rank. Any thread may call them.
     Arrival line_arrival(Entry const& entry, int rank) const {
+        if (entry.together) {
+            auto const found = arrival(entry, swapped(rank, entry.operation).line.call);
+            if (found != Arrival::missing) return found;
+        }
         return arrival(entry, line_at(rank, entry.operation).call);
     }
     Arrival cell_arrival(Entry const& entry, int rank) const {
         return arrival(entry, of(rank).cells[entry.operation % cell_count].call);
     }
     std::byte const* line_of(Entry const& entry, int rank) const {
+        if (is_swapped(entry, rank)) return swapped(rank, entry.operation).line.payload.data();
         return line_at(rank, entry.operation).payload.data();
     }
     std::byte const* cell_of(Entry const& entry, int rank) const {
         return of(rank).cells[entry.operation % cell_count].payload.data();
     }
     std::byte const* short_slot_of(Entry const& entry, int rank, std::size_t bytes) const {
+        if (bytes <= swapped_bytes && is_swapped(entry, rank))
+            return swapped(rank, entry.operation).slot.data();
         return short_of(rank, entry.operation, bytes);
+    }
+    /// Records that this rank has read the messages of an operation.
+    void note_read(Entry const& entry) {
+        int const other = 1 - rank_;
+        if (entry.together && is_swapped(entry, other))
+            places_[side_of_swapped(other, entry.operation)].read_since = true;
     }
     /// Publishes that this rank has finished all operations up to this one.
     void publish_finished(std::uint64_t operation);
@@ -337,6 +397,10 @@ private:
         std::atomic<std::uint64_t> call{0};  ///< the operation and its signature
         std::array<std::byte, line_bytes> payload;
     };
+    struct Swapped {
+        Line line;
+        alignas(128) std::array<std::byte, swapped_bytes> slot;
+    };
     struct alignas(16) Cell {
         std::atomic<std::uint64_t> call{0};
         std::array<std::byte, cell_bytes> payload;
@@ -353,6 +417,7 @@ private:
         alignas(128) std::array<std::atomic<std::uint64_t>, reservations> reserved;
         alignas(128) std::atomic<int> processor{0};  ///< that it ran on when it last waited, plus 1
         alignas(128) std::array<std::array<std::byte, compact_bytes>, compact_slots> compact;
+        Swapped swapped;  // written by two ranks in turn
     };
     struct alignas(4096) Header {
         Doorbell bell;
@@ -372,18 +437,49 @@ private:
     static constexpr std::uint16_t behind_bit = 1u << 15;
     std::uint64_t call_mark() const { return operation_ << signature_bits | signature_; }
     [[gnu::always_inline]] void mark_line(bool behind) {
-        line_at(rank_, operation_)
-            .call.store(call_mark() | (behind ? behind_bit : 0u), std::memory_order_release);
+        Line* line = &line_at(rank_, operation_);
+        if (together_) {
+            line = &swapped(rank_, operation_).line;
+            places_[side_of_swapped(rank_, operation_)] = {operation_, false};
+        }
+        line->call.store(call_mark() | (behind ? behind_bit : 0u), std::memory_order_release);
     }
     void await_call(Waiter& waiter, int rank, std::atomic<std::uint64_t> const& call) {
+        await(waiter, bell(), rank,
+              [&, wanted = call_mark()] { return is_here(waiter, rank, call, wanted); });
+    }
+    [[gnu::always_inline]] bool is_here(Waiter& waiter, int rank,
+                                        std::atomic<std::uint64_t> const& call,
+                                        std::uint64_t wanted) {
+        std::uint64_t const seen = call.load(std::memory_order_acquire);
+        if (seen == wanted) return true;
+        if ((seen ^ wanted) >> signature_bits != 0) return false;
+        if ((seen ^ wanted) != behind_bit) waiter.refuse(rank);
+        some_behind_ = true;
+        return true;
+    }
+    /// The other rank may have posted the call: then its line is in the ring.
+    void await_line_of_two(Waiter& waiter, int rank) {
+        std::atomic<std::uint64_t> const& in_ring = line_at(rank, operation_).call;
+        std::atomic<std::uint64_t> const& in_place = swapped(rank, operation_).line.call;
+        bool looked = false;
         await(waiter, bell(), rank, [&, wanted = call_mark()] {
-            std::uint64_t const seen = call.load(std::memory_order_acquire);
-            if (seen == wanted) return true;
-            if ((seen ^ wanted) >> signature_bits != 0) return false;
-            if ((seen ^ wanted) != behind_bit) waiter.refuse(rank);
-            some_behind_ = true;
-            return true;
+            if (together_ && is_here(waiter, rank, in_place, wanted)) {
+                places_[side_of_swapped(rank, operation_)].read_since = true;
+                return true;
+            }
+            if (together_ && !std::exchange(looked, true))
+                return false;  // it is not in the ring as a rule
+            in_ring_ = is_here(waiter, rank, in_ring, wanted);
+            if (!in_ring_ && !together_) refuse_another(waiter, rank, in_place, wanted);
+            return in_ring_;
         });
+    }
+    /// Refuses the other rank if it makes a call of another kind in this operation.
+    static void refuse_another(Waiter& waiter, int rank, std::atomic<std::uint64_t> const& call,
+                               std::uint64_t wanted) {
+        std::uint64_t const differs = call.load(std::memory_order_relaxed) ^ wanted;
+        if (differs != 0 && differs >> signature_bits == 0) waiter.refuse(rank);
     }
     static Arrival arrival(Entry const& entry, std::atomic<std::uint64_t> const& call) {
         std::uint64_t const seen = call.load(std::memory_order_acquire);
@@ -393,8 +489,11 @@ private:
         return differs == behind_bit ? Arrival::here_behind : Arrival::of_another_call;
     }
     bool has_entered(int rank) const {
-        std::uint64_t const seen = line_at(rank, operation_).call.load(std::memory_order_acquire);
-        return (seen ^ call_mark()) >> signature_bits == 0;
+        auto const marks = [&](std::atomic<std::uint64_t> const& call) {
+            return (call.load(std::memory_order_acquire) ^ call_mark()) >> signature_bits == 0;
+        };
+        return marks(line_at(rank, operation_).call) ||
+               (together_ && marks(swapped(rank, operation_).line.call));
     }
     void await_lines_of_crowd(Waiter& waiter);
     int note_processor();
@@ -413,6 +512,27 @@ private:
     /// Those of two ranks change hands each time they come round again.
     int side_of(int rank, std::uint64_t use, std::size_t places) const {
         return size_ == 2 ? rank ^ static_cast<int>(use / places & 1) : rank;
+    }
+    /// On whose side the swapped place lies to which one of two ranks writes in an operation: in the next one it is the other rank's.
+    static std::size_t side_of_swapped(int rank, std::uint64_t operation) {
+        return static_cast<std::size_t>(rank) ^ (operation & 1);
+    }
+    Swapped& swapped(int rank, std::uint64_t operation) const {
+        return controls_[side_of_swapped(rank, operation)].swapped;
+    }
+    /// Whether the line of a rank for the current operation is in its swapped place. Requires: it has arrived, or is this rank's.
+    bool is_swapped(int rank) const { return together_ && (rank == rank_ || !in_ring_); }
+    bool is_swapped(Entry const& entry, int rank) const {
+        if (!entry.together || rank == rank_) return entry.swapped;
+        std::uint64_t const seen =
+            swapped(rank, entry.operation).line.call.load(std::memory_order_acquire);
+        return seen >> signature_bits == entry.operation << signature_bits >> signature_bits;
+    }
+    /// Waits until the other rank has read what this one wrote there before, unless this one has read something of the other there since.
+    void await_swapped_place(Waiter& waiter) {
+        SwappedPlace const& place = places_[side_of_swapped(rank_, operation_)];
+        if (!place.read_since) [[unlikely]]
+            await_finished(waiter, place.written);
     }
     Line& line_at(int rank, std::uint64_t operation) const {
         return of(side_of(rank, operation, lines)).ring[operation % lines];
@@ -454,6 +574,14 @@ private:
     std::uint64_t known_finished_;
     std::uint16_t signature_ = 0;
     bool some_behind_ = false;  // a line of the current operation says so
+    bool together_ = false;     // the current operation passes through the swapped places
+    bool in_ring_ = false;      // but for the other rank's line, which it has posted
+    /// What this rank knows of a swapped place: the last operation in which it wrote there, and whether it has read there since.
+    struct SwappedPlace {
+        std::uint64_t written = 0;
+        bool read_since = true;
+    };
+    std::array<SwappedPlace, 2> places_{};
     bool shares_processors_ = false;
     Lendable const* lendable_;
     Domains one_domain_, domains_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 
 #if defined(__x86_64__)
@@ -41,6 +42,19 @@ inline void relax() {
     _mm_pause();
 #elif defined(__aarch64__)
     asm volatile("yield");
+#endif
+}
+
+/// Waits for some nanoseconds, and lets the processor begin nothing behind it before they are over. For a rank that has published something
+/// and needs what another one publishes at the same moment, if it has nothing else to do: a look that just misses it costs more, because the
+/// processor must drop all that it has begun behind the look, and then pauses for long (an allreduce of 8 B between two near cores of an AMD EPYC
+/// took 84 ns instead of 62).
+inline void wait_a_moment() {
+#if defined(__x86_64__)
+    constexpr int steps = 6;  // of 3 cycles as a rule
+    std::uint64_t word = 3;
+    for (int i = 0; i < steps; ++i) asm volatile("imul %0, %0" : "+r"(word));
+    _mm_lfence();
 #endif
 }
 

@@ -44,7 +44,8 @@ bool expect_passed(Communicator& comm, Collective collective, std::size_t bytes,
     if (collective == broadcast) {
         EXPECT_TRUE(holds(load.out_bytes(), bytes, 1)) << "the root's";
     } else if (!rooted || load.problem().is_root()) {
-        std::size_t const passed = collective == allreduce || collective == reduce ? bytes : bytes / 2;
+        std::size_t const passed =
+            collective == allreduce || collective == reduce ? bytes : bytes / 2;
         EXPECT_TRUE(holds(load.out_bytes(), passed, other));
         if (collective == allgather || collective == alltoall) {
             EXPECT_TRUE(holds(load.out_bytes() + passed, bytes - passed, own));

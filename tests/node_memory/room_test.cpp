@@ -8,12 +8,12 @@
 #include <chrono>
 #include <cstring>
 #include <memory>
-#include <random>
 #include <set>
 #include <thread>
 #include <vector>
 
 #include "tests/node_memory/patient_waiter.hpp"
+#include "tests/node_memory/two_rooms.hpp"
 #include "tests/support/thread_ranks.hpp"
 
 namespace sinew::node_memory {
@@ -22,34 +22,8 @@ namespace {
 using sinew::testing::room_memory;
 using sinew::testing::room_ring;
 
-/// The rooms of two ranks, which have begun some operations.
-struct Two {
-    explicit Two(std::uint64_t begun = 0)
-        : first(memory, 0, 2, room_ring, nullptr, begun),
-          second(memory, 1, 2, room_ring, nullptr, begun) {}
-
-    std::shared_ptr<void> memory = room_memory(2, room_ring);
-    Room first, second;
-    ImpatientWaiter waiter;
-
-    void send(std::uint64_t number) {
-        first.begin();
-        std::memcpy(first.line(waiter), &number, sizeof number);
-        first.publish_line();
-        first.finish();
-    }
-    std::uint64_t receive() {
-        second.begin();
-        second.await_line(waiter, 0);
-        std::uint64_t number;
-        std::memcpy(&number, second.line_of(0), sizeof number);
-        second.finish();
-        return number;
-    }
-};
-
 TEST(Room, LetsARankRunAheadByItsLines) {
-    Two two;
+    TwoRooms two;
     for (std::uint64_t i = 0; i < Room::lines; ++i) two.send(i);
     EXPECT_THROW(two.send(Room::lines), WouldWait);
     // A rank that must wait looks rarely: it waits until half of the lines are free.
@@ -68,7 +42,7 @@ TEST(Room, LetsARankRunAheadByItsLines) {
 // Rank 1 enters operations before it has finished earlier ones, so its lines do not say that it has
 // read those of rank 0.
 TEST(Room, ConcludesNothingFromTheLineOfARankThatIsBehind) {
-    Two two;
+    TwoRooms two;
     auto const enter = [&](Room& room, bool behind) {
         room.begin();
         room.free_line();
@@ -97,7 +71,7 @@ TEST(Room, ConcludesNothingFromTheLineOfARankThatIsBehind) {
 
 TEST(Room, LetsARankRunAheadByItsShortSlots) {
     for (std::size_t const bytes : {Room::compact_bytes, Room::short_bytes}) {
-        Two two;
+        TwoRooms two;
         std::uint64_t const slots = Room::slots_for(bytes);
         for (std::uint64_t i = 0; i < slots; ++i) {
             two.first.begin();
@@ -122,7 +96,7 @@ TEST(Room, LetsARankRunAheadByItsShortSlots) {
 }
 
 TEST(Room, WaitsForASlotByHowManyOfItsKindThereAre) {
-    Two two;
+    TwoRooms two;
     for (std::uint64_t i = 0; i < Room::short_slots; ++i) {
         two.first.begin();
         two.first.line(two.waiter);
@@ -160,7 +134,7 @@ TEST(Room, WakesAllWhenTheLastHasArrived) {
 }
 
 TEST(Room, KnowsThatThoseWhoHaveEnteredHaveFinishedWhatWasBefore) {
-    Two two;
+    TwoRooms two;
     for (int i = 0; i < 100; ++i)
         for (int half = 0; half < 2; ++half)
             for (Room* const room : {&two.first, &two.second}) {
@@ -176,7 +150,7 @@ TEST(Room, KnowsThatThoseWhoHaveEnteredHaveFinishedWhatWasBefore) {
 }
 
 TEST(Room, DistinguishesTheStagesOfAnOperation) {
-    Two two;
+    TwoRooms two;
     two.first.begin();
     two.second.begin();
     using Stage = Room::Stage;
@@ -205,7 +179,7 @@ TEST(Room, IsLeftWhenAllHaveLeft) {
 
 TEST(Room, LeasesNothingThatMayStillBeRead) {
     for (std::size_t const contribution : {64u, 1000u, 7000u, 12000u}) {
-        Two two;
+        TwoRooms two;
         struct Leased {
             std::byte *begin, *end;
         };
@@ -244,7 +218,7 @@ TEST(Room, LeasesNothingThatMayStillBeRead) {
 // Else each operation would wait for the one before it, and many small ones would touch all of the ring.
 TEST(Room, UsesTheSameFewSlotsAgain) {
     for (std::size_t const contribution : {64u, 700u, 1900u}) {
-        Two two;
+        TwoRooms two;
         std::set<std::byte*> slots;
         for (int i = 0; i < 40; ++i) {
             two.first.begin();
@@ -261,7 +235,7 @@ TEST(Room, UsesTheSameFewSlotsAgain) {
 
 // The other rank has reserved little, near the end of its ring, for a call of another size.
 TEST(Room, ReadsNothingOutsideOfARing) {
-    Two two;
+    TwoRooms two;
     auto const* const end = static_cast<std::byte*>(two.memory.get()) + Room::bytes(2, room_ring);
     for (int i = 0; i < 40; ++i) {
         two.first.begin();
@@ -274,91 +248,6 @@ TEST(Room, ReadsNothingOutsideOfARing) {
         }
         two.first.finish();
         two.second.finish();
-    }
-}
-
-// A line that this rank has read last is in its cache, and to write it disturbs no other.
-TEST(Room, TwoRanksWriteWhereTheyReadBefore) {
-    Two two;
-    std::vector<std::byte const*> read_lines, read_compacts, read_shorts, read_slots;
-    for (std::size_t i = 0; i < 200; ++i) {
-        two.first.begin();
-        two.second.begin();
-        for (Room* const room : {&two.first, &two.second}) {
-            std::byte* const line = room->line(two.waiter);
-            room->publish_line();
-            if (room != &two.first) continue;
-            std::byte* const slot = room->exchange_slot(0, 0);
-            if (i >= Room::lines) {
-                EXPECT_EQ(line, read_lines[i - Room::lines]);
-            }
-            if (i >= Room::short_slots) {
-                EXPECT_EQ(room->short_slot(two.waiter, Room::short_bytes),
-                          read_shorts[i - Room::short_slots]);
-            }
-            if (i >= Room::compact_slots) {
-                EXPECT_EQ(room->short_slot(two.waiter, Room::compact_bytes),
-                          read_compacts[i - Room::compact_slots]);
-            }
-            if (i >= Room::exchange_slots) {
-                EXPECT_EQ(slot, read_slots[i - Room::exchange_slots]);
-            }
-        }
-        two.first.await_lines(two.waiter);
-        two.second.await_lines(two.waiter);
-        read_lines.push_back(two.first.line_of(1));
-        read_shorts.push_back(two.first.short_slot_of(1, Room::short_bytes));
-        read_compacts.push_back(two.first.short_slot_of(1, Room::compact_bytes));
-        read_slots.push_back(two.first.exchange_slot(1, 0));
-        two.first.end_exchange(1);
-        two.second.end_exchange(1);
-    }
-}
-
-// Of two ranks whose steps alternate in any order, each finds what the other has written for that round.
-TEST(Room, ExchangeSlotsAreNotWrittenBeforeTheyAreRead) {
-    std::minstd_rand random(3);
-    struct Rank {
-        Room& room;
-        std::size_t written = 0, read = 0;  // rounds of this operation
-        std::uint32_t operation = 0;
-    };
-    Two two;
-    std::array<Rank, 2> ranks{Rank{two.first}, Rank{two.second}};
-    std::vector<std::size_t> rounds;
-    for (int i = 0; i < 3000; ++i) rounds.push_back(1 + random() % 6);
-    auto const value = [](std::size_t rank, std::uint32_t operation, std::size_t round) {
-        return operation * 100 + static_cast<std::uint32_t>(round * 10 + rank);
-    };
-    std::size_t steps = 0;
-    while (ranks[0].operation < rounds.size() || ranks[1].operation < rounds.size()) {
-        ASSERT_LT(++steps, 1'000'000u) << "no rank can go on";
-        std::size_t const self = random() % 2;
-        Rank &rank = ranks.at(self), &other = ranks.at(1 - self);
-        if (rank.operation == rounds.size()) continue;
-        std::size_t const all = rounds[rank.operation];
-        if (rank.written < std::min(rank.read + 2, all)) {
-            auto const sent = value(self, rank.operation, rank.written);
-            std::memcpy(rank.room.exchange_slot(static_cast<int>(self), rank.written++), &sent,
-                        sizeof sent);
-        } else if (other.operation > rank.operation ||
-                   (other.operation == rank.operation && other.written > rank.read)) {
-            std::uint32_t received = 0;
-            std::memcpy(&received, rank.room.exchange_slot(static_cast<int>(1 - self), rank.read),
-                        sizeof received);
-            ASSERT_EQ(received, value(1 - self, rank.operation, rank.read));
-            if (++rank.read < all) continue;
-            rank.room.end_exchange(all);
-            ++rank.operation;
-            rank.written = rank.read = 0;
-        }
-    }
-}
-
-TEST(Room, OnlyTwoRanksExchangeSlots) {
-    for (int const ranks : {1, 2, 3, 8}) {
-        Room const room(room_memory(ranks, room_ring), 0, ranks, room_ring, nullptr);
-        EXPECT_EQ(room.exchange_bytes() > 0, ranks == 2) << ranks;
     }
 }
 
@@ -420,7 +309,7 @@ INSTANTIATE_TEST_SUITE_P(Before, ManyOperations,
                                            (std::uint64_t{1} << 63) - 40, ~std::uint64_t{0} - 40));
 
 TEST_P(ManyOperations, LinesPassInOrder) {
-    Two two(GetParam());
+    TwoRooms two(GetParam());
     for (std::uint64_t i = 0; i < 200; ++i) {
         if (i % 40 < 20) {  // up to 20 ahead
             two.send(i);
@@ -439,7 +328,7 @@ TEST_P(ManyOperations, LinesPassInOrder) {
 
 // Some hours of short operations leave the counters of rounds behind by more than they can compare.
 TEST_P(ManyOperations, RoundsOfACounterThatWasLongNotUsedAreNotReached) {
-    Two two(GetParam());
+    TwoRooms two(GetParam());
     for (int i = 0; i < 100; ++i) {
         two.first.begin();
         two.second.begin();
@@ -454,7 +343,7 @@ TEST_P(ManyOperations, RoundsOfACounterThatWasLongNotUsedAreNotReached) {
 }
 
 TEST_P(ManyOperations, SlotsAreLeasedOnlyWhenFree) {
-    Two two(GetParam());
+    TwoRooms two(GetParam());
     int waited = 0;
     for (int i = 0; i < 200; ++i) {
         two.first.begin();

@@ -80,6 +80,21 @@ private:
     std::chrono::steady_clock::time_point start_;
 };
 
+/// As the algorithms of these collectives say in collectives/node.
+constexpr bool all_wait_for_all(Collective collective) {
+    switch (collective) {
+        case Collective::allreduce:
+        case Collective::reduce_scatter:
+        case Collective::reduce_scatter_block:
+        case Collective::allgather:
+        case Collective::alltoall:
+        case Collective::barrier:
+            return true;
+        default:
+            return false;
+    }
+}
+
 bool has_rank(Room const& room, int root) { return root >= 0 && root < room.size(); }
 
 }  // namespace
@@ -112,7 +127,8 @@ public:
     NodeCall begin(Room& room, Collective collective, int root, std::size_t bytes) {
         static collectives::Arguments const none;
         room.sign(signature_of(collective, root, bytes));
-        room.begin();
+        if (all_wait_for_all(collective)) room.begin_together();
+        else room.begin();
         return {room, *this, none};
     }
 
@@ -405,9 +421,9 @@ bool CommunicatorState::barrier_at_once(CallOptions const& options) {
     MemoryCall call(*this, [] { return OperationRecord{.collective = Collective::barrier}; });
     call.begin(*room_, Collective::barrier, 0, 0);
     room_->line(call);
-    room_->publish_arrival();
+    room_->publish_line();
     call.enter();
-    room_->await_arrivals(call);
+    room_->await_lines(call);
     room_->finish_together();
     return true;
 }

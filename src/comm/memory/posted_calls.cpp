@@ -20,7 +20,8 @@ using Arrival = Room::Arrival;
 namespace {
 
 PostedMessage::Plan plan_of(ShortCall const& call) {
-    if (call.record.collective != Collective::broadcast) return {.bytes = call.bytes};
+    if (call.record.collective != Collective::broadcast)
+        return {.bytes = call.bytes, .reads_own = false};
     return {.bytes = call.bytes,
             .pattern = PostedMessage::Pattern::from_root,
             .root = call.record.root};
