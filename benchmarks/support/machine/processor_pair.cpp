@@ -76,12 +76,11 @@ void ProcessorPair::exchange(Message const& message, Stored const& way) {
     if (message.bytes <= beside_flag) return exchange_in_lines(message);
     for (std::size_t at = 0; at < message.bytes && meets_; at += way.piece, ++exchanged_) {
         std::size_t const length = whole_lines(std::min(way.piece, message.bytes - at));
-        // Two buffers of each rank in turn, so that one is not stored to while the other rank may still load from it.
-        std::size_t const turn = exchanged_ % 2;
-        std::size_t const side = (static_cast<std::size_t>(rank_) + exchanged_ / 2) % 2;
-        way.in.copy(buffer((2 * side + turn) * largest_piece), message.from + at, length);
+        // A rank stores where it has just loaded, so that the other rank loads nothing from there any more.
+        std::size_t const side = (static_cast<std::size_t>(rank_) + exchanged_) % 2;
+        way.in.copy(buffer(side * largest_piece), message.from + at, length);
         meet();
-        way.out.copy(message.to + at, buffer((2 * (1 - side) + turn) * largest_piece), length);
+        way.out.copy(message.to + at, buffer((1 - side) * largest_piece), length);
     }
 }
 
