@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -147,6 +148,19 @@ inline std::byte const* short_message_of(NodeCall const& call, int rank, std::si
                                       : call.room.short_slot_of(rank, bytes);
 }
 
+/// Stores a message for a reader that the writer does not wait for. Between two distant cores it takes several times as long to claim lines
+/// that the other one has read as to store past them (4 KiB, AMD EPYC: 1.5 us and 0.45), between near ones it is somewhat faster.
+inline void store_ahead(Room& room, std::byte* to, std::span<std::byte const> message) {
+    constexpr std::size_t least_bypassing = 2048;
+    if (room.size() != 2 || message.size() < least_bypassing) return copy(to, message);
+    auto const way = room.bypasses.begin(room.operation(), message.size());
+    if (!way.timed) return store_bytes(way.other, to, message.data(), message.size());
+    auto const start = std::chrono::steady_clock::now();
+    store_bytes(way.other, to, message.data(), message.size());
+    std::chrono::duration<float> const took = std::chrono::steady_clock::now() - start;
+    room.bypasses.report(way, message.size(), took.count());
+}
+
 /// Publishes a message of this rank that is not sent in rounds, in an operation in which it does not
 /// wait for its readers.
 inline void publish_ahead(NodeCall const& call, std::span<std::byte const> message) {
@@ -156,7 +170,8 @@ inline void publish_ahead(NodeCall const& call, std::span<std::byte const> messa
     }
     std::byte* const line = call.room.line(call.waiter);
     bool const inside = way_of(message.size()) == Way::line;
-    copy(inside ? line : call.room.short_slot(call.waiter, message.size()), message);
+    if (inside) copy(line, message);
+    else store_ahead(call.room, call.room.short_slot(call.waiter, message.size()), message);
     call.room.publish_line();
 }
 /// Waits for such a message and returns it.

@@ -10,9 +10,9 @@
 #include <span>
 #include <utility>
 
-#include "src/node_memory/demote_choice.hpp"
 #include "src/node_memory/domains.hpp"
 #include "src/node_memory/doorbell.hpp"
+#include "src/node_memory/short_store_choice.hpp"
 #include "src/node_memory/store_choice.hpp"
 #include "src/node_memory/waiter.hpp"
 
@@ -386,8 +386,9 @@ public:
 
     /// How this rank stores to its slots, by the pattern of the collective.
     std::array<StoreChoice, 16> stores;
-    /// Whether short messages are demoted, in a room of two ranks.
-    DemoteChoice demotes;
+    /// In a room of two ranks, whether short messages are demoted where both wait for each other, and stored past the caches where the
+    /// writer does not wait.
+    ShortStoreChoice demotes, bypasses;
 
 private:
     /// Where the slots of the latest operations begin in the ring. An entry is written again only

@@ -15,8 +15,7 @@ namespace sinew::node_memory {
 struct TwoRooms {
     static constexpr std::size_t ring = sinew::testing::room_ring;
     explicit TwoRooms(std::uint64_t begun = 0)
-        : first(memory, 0, 2, ring, nullptr, begun),
-          second(memory, 1, 2, ring, nullptr, begun) {}
+        : first(memory, 0, 2, ring, nullptr, begun), second(memory, 1, 2, ring, nullptr, begun) {}
 
     std::shared_ptr<void> memory = sinew::testing::room_memory(2, ring);
     Room first, second;

@@ -63,7 +63,7 @@ public:
     [[gnu::always_inline]] void store(std::byte const* from, std::size_t bytes,
                                       std::size_t at = 0) const {
         if (inside_) kernels::copy_in_line(to_ + at, from, bytes);
-        else if (way_.demotes) kernels::copy_demoting(to_ + at, from, bytes);
+        else if (way_.other) kernels::copy_demoting(to_ + at, from, bytes);
         else std::memcpy(to_ + at, from, bytes);
     }
     /// The one of a rank. Requires: its line has arrived.
@@ -76,7 +76,7 @@ private:
     std::size_t bytes_;
     bool inside_;
     std::byte* to_;
-    node_memory::DemoteChoice::Way way_;
+    node_memory::ShortStoreChoice::Way way_;
     std::chrono::steady_clock::time_point start_;
 };
 

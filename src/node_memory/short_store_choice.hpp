@@ -10,18 +10,21 @@
 
 namespace sinew::node_memory {
 
-/// Chooses whether the lines of a short message are demoted: moved from the caches of the core that writes them
-/// to the one that all cores share, from which another core fetches them faster. Between two threads of one core
-/// it makes calls several times as long, and a guest cannot tell those from two cores.
+/// Chooses between plain stores of a short message and another way, by the times that this rank measures, by size class. Both are tried
+/// in the same few of every 4096 operations. Not thread-safe.
 ///
-/// So all ranks of a room try both ways in the same few of every 4096 operations, and each measures its own
-/// calls, by size class. Not thread-safe.
-class DemoteChoice {
+/// Lines may be demoted: moved from the caches of the core that writes them to the one that all cores share, from which another core fetches
+/// them faster. Between two threads of one core that makes calls several times as long, and a guest cannot tell those from two cores. All
+/// ranks of a room then try both ways in the same operations, and each times its calls.
+///
+/// Or they may be stored past the caches, which is faster where it takes long to claim lines that another core has read. A rank that does
+/// not wait for its readers times its copies.
+class ShortStoreChoice {
 public:
     /// Of short messages, which have up to 8 KiB.
     struct Way {
-        bool demotes = false;
-        bool timed = false;  ///< the call's time is to be reported
+        bool other = false;
+        bool timed = false;  ///< the time is to be reported
     };
     static constexpr std::uint64_t operations_per_trial = 4096;
     static constexpr std::uint64_t tried_each_way = 16;
@@ -30,15 +33,15 @@ public:
     Way begin(std::uint64_t operation, std::size_t bytes) {
         std::uint64_t const phase = operation % operations_per_trial;
         if (phase < 2 * tried_each_way) [[unlikely]]
-            return {.demotes = phase >= tried_each_way, .timed = true};
+            return {.other = phase >= tried_each_way, .timed = true};
         Class& c = classes_[class_of(bytes)];
         if (c.measured) [[unlikely]]
             decide(c);
-        return {.demotes = c.demotes};
+        return {.other = c.other};
     }
     void report(Way way, std::size_t bytes, float seconds) {
         Class& c = classes_[class_of(bytes)];
-        float& least = way.demotes ? c.demoted : c.kept;
+        float& least = way.other ? c.by_other : c.plain;
         least = std::min(least, seconds);
         c.measured = true;
     }
@@ -47,13 +50,13 @@ private:
     static constexpr float none = std::numeric_limits<float>::infinity();
     /// The least times since the last decision, as interruptions only lengthen a call.
     struct Class {
-        float kept = none, demoted = none;
-        bool measured = false, demotes = false;
+        float plain = none, by_other = none;
+        bool measured = false, other = false;
     };
     static void decide(Class& c) {
         constexpr float better = 0.95F;
-        if (c.kept < none && c.demoted < none) c.demotes = c.demoted < better * c.kept;
-        c = {.demotes = c.demotes};
+        if (c.plain < none && c.by_other < none) c.other = c.by_other < better * c.plain;
+        c = {.other = c.other};
     }
     static constexpr std::size_t size_classes = 16;
     static std::size_t class_of(std::size_t bytes) {
