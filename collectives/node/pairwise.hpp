@@ -39,6 +39,8 @@ struct ShortPart {
     std::size_t slot, part;
     static ShortPart of(Room const& room, std::size_t bytes) {
         if (bytes <= compact_part(room)) return {Room::compact_bytes, compact_part(room)};
+        if (room.size() == 2 && bytes <= Room::swapped_bytes)
+            return {Room::swapped_bytes, Room::swapped_bytes};
         return {Room::short_bytes, short_part(room)};
     }
 };

@@ -110,7 +110,7 @@ public:
     /// Begins the next operation.
     void begin() {
         some_behind_ = false;
-        together_ = false;
+        together_ = swaps_ = false;
         if (++operation_ % operations_per_refresh == 0) [[unlikely]]
             refresh_counters();
     }
@@ -119,10 +119,15 @@ public:
     /// through two places which they swap: each writes where it read in the operation before, to lines that have just come to its cache.
     /// That takes two thirds of the time of places that come round again later. A rank does not read its own message there after the others
     /// may have ended the operation. Without effect among more ranks.
+    ///
+    /// A rank that cannot know yet whether its place is free writes to the ring, so that it depends on no other rank that has posted calls and
+    /// does not look at the room. Readers look in both.
     void begin_together() {
         begin();
-        together_ = size_ == 2;
+        if (size_ != 2) return;
+        together_ = true;
         in_ring_ = false;
+        swaps_ = is_place_free(operation_);
     }
     /// Says which call the next operation is: a number that is equal on all ranks that make the same
     /// call, and likely another one for others. It is compared where a line is read.
@@ -159,8 +164,7 @@ public:
     // Lines.
     /// The line of this rank for the current operation, free to be written.
     std::byte* line(Waiter& waiter) {
-        if (together_) await_swapped_place(waiter);
-        else await_finished(waiter, operation_ - lines, lines / 2);
+        if (!swaps_) await_finished(waiter, operation_ - lines, lines / 2);
         return free_line();
     }
     /// Publishes the line, and all that this rank wrote before. `behind`: see Entry.
@@ -177,7 +181,6 @@ public:
     /// The two steps of `arrive`.
     [[gnu::always_inline]] void publish_arrival() { mark_line(false); }
     void await_arrivals(Waiter& waiter) {
-        if (together_) wait_a_moment();
         await_lines(waiter);
         bell().ring();
     }
@@ -220,9 +223,7 @@ public:
     // Short slots. `bytes` is the size of the message, or another one for which the same slots are used: the writer and the readers
     // of a slot pass the same kind. An operation may use both kinds.
     std::byte* short_slot(Waiter& waiter, std::size_t bytes) {
-        if (together_ && bytes <= swapped_bytes) {
-            await_swapped_place(waiter);
-        } else {
+        if (!swaps_ || bytes > swapped_bytes) {
             std::size_t const slots = slots_for(bytes);
             await_finished(waiter, operation_ - slots, slots / 2);
         }
@@ -248,17 +249,15 @@ public:
     };
     /// `together`: an operation as after begin_together, whose message lies in the ring, or in the swapped place after `enter_swapped`.
     Entry entry(bool together = false) const {
-        return {operation_, signature_, together && size_ == 2, together_};
+        return {operation_, signature_, together && size_ == 2, swaps_};
     }
     /// Whether the swapped place is free for the message of the next operation, which is like one after begin_together. `finished` is
     /// the last operation that this rank has finished.
-    bool swapped_is_free(std::uint64_t finished) {
-        if (size_ != 2 || finished != operation_) return false;
-        SwappedPlace const& place = places_[side_of_swapped(rank_, operation_ + 1)];
-        return place.read_since || finished_by_others(place.written);
+    bool swapped_is_free(std::uint64_t finished) const {
+        return size_ == 2 && finished == operation_ && is_place_free(operation_ + 1);
     }
     /// Lets the message of the current operation pass there. Requires: it was free.
-    void enter_swapped() { together_ = true; }
+    void enter_swapped() { swaps_ = true; }
     /// Whether the lines (`uses` is `lines`), cells or short slots have one that is free for the next
     /// operation. `finished` is the last operation that this rank has finished.
     bool is_free(std::size_t uses, std::uint64_t finished) {
@@ -267,22 +266,24 @@ public:
     }
     /// The line, cell or short slot of this rank for the current operation. Requires that it is free.
     std::byte* free_line() {
-        return (together_ ? swapped(rank_, operation_).line : line_at(rank_, operation_))
+        return (swaps_ ? swapped(rank_, operation_).line : line_at(rank_, operation_))
             .payload.data();
     }
     std::byte* free_cell() { return own().cells[operation_ % cell_count].payload.data(); }
     std::byte* free_short_slot(std::size_t bytes) {
-        if (together_ && bytes <= swapped_bytes) return swapped(rank_, operation_).slot.data();
+        if (swaps_ && bytes <= swapped_bytes) return swapped(rank_, operation_).slot.data();
         return short_of(rank_, operation_, bytes);
     }
     enum class Arrival : std::uint8_t { missing, here, here_behind, of_another_call };
     /// Looks for the line or cell of a rank. Any thread may call them.
     Arrival line_arrival(Entry const& entry, int rank) const {
-        if (entry.together) {
-            auto const found = arrival(entry, swapped(rank, entry.operation).line.call);
-            if (found != Arrival::missing) return found;
-        }
-        return arrival(entry, line_at(rank, entry.operation).call);
+        auto const in_ring = [&] { return arrival(entry, line_at(rank, entry.operation).call); };
+        if (size_ != 2) return in_ring();
+        auto const in_place = arrival(entry, swapped(rank, entry.operation).line.call);
+        if (entry.together && in_place != Arrival::missing) return in_place;
+        auto const found = in_ring();
+        bool const swapped_another = in_place != Arrival::missing && found == Arrival::missing;
+        return swapped_another ? Arrival::of_another_call : found;
     }
     Arrival cell_arrival(Entry const& entry, int rank) const {
         return arrival(entry, of(rank).cells[entry.operation % cell_count].call);
@@ -439,7 +440,7 @@ private:
     std::uint64_t call_mark() const { return operation_ << signature_bits | signature_; }
     [[gnu::always_inline]] void mark_line(bool behind) {
         Line* line = &line_at(rank_, operation_);
-        if (together_) {
+        if (swaps_) {
             line = &swapped(rank_, operation_).line;
             places_[side_of_swapped(rank_, operation_)] = {operation_, false};
         }
@@ -459,7 +460,7 @@ private:
         some_behind_ = true;
         return true;
     }
-    /// The other rank may have posted the call: then its line is in the ring.
+    /// The other rank's line may be in the ring, too.
     void await_line_of_two(Waiter& waiter, int rank) {
         std::atomic<std::uint64_t> const& in_ring = line_at(rank, operation_).call;
         std::atomic<std::uint64_t> const& in_place = swapped(rank, operation_).line.call;
@@ -469,18 +470,19 @@ private:
                 places_[side_of_swapped(rank, operation_)].read_since = true;
                 return true;
             }
-            if (together_ && !std::exchange(looked, true))
-                return false;  // it is not in the ring as a rule
+            // The first look leaves out the other place: as a rule nothing is there.
+            bool const first = !std::exchange(looked, true);
+            if (together_ && first) return false;
             in_ring_ = is_here(waiter, rank, in_ring, wanted);
-            if (!in_ring_ && !together_) refuse_another(waiter, rank, in_place, wanted);
+            if (!in_ring_ && !together_ && !first) refuse_swapped(waiter, rank);
             return in_ring_;
         });
     }
-    /// Refuses the other rank if it makes a call of another kind in this operation.
-    static void refuse_another(Waiter& waiter, int rank, std::atomic<std::uint64_t> const& call,
-                               std::uint64_t wanted) {
-        std::uint64_t const differs = call.load(std::memory_order_relaxed) ^ wanted;
-        if (differs != 0 && differs >> signature_bits == 0) waiter.refuse(rank);
+    /// In an operation in which the two do not wait for each other: refuses the other rank if it makes a call in which they do.
+    void refuse_swapped(Waiter& waiter, int rank) {
+        std::uint64_t const seen =
+            swapped(rank, operation_).line.call.load(std::memory_order_relaxed);
+        if ((seen ^ call_mark()) >> signature_bits == 0) waiter.refuse(rank);
     }
     static Arrival arrival(Entry const& entry, std::atomic<std::uint64_t> const& call) {
         std::uint64_t const seen = call.load(std::memory_order_acquire);
@@ -522,18 +524,19 @@ private:
         return controls_[side_of_swapped(rank, operation)].swapped;
     }
     /// Whether the line of a rank for the current operation is in its swapped place. Requires: it has arrived, or is this rank's.
-    bool is_swapped(int rank) const { return together_ && (rank == rank_ || !in_ring_); }
+    bool is_swapped(int rank) const { return rank == rank_ ? swaps_ : together_ && !in_ring_; }
     bool is_swapped(Entry const& entry, int rank) const {
-        if (!entry.together || rank == rank_) return entry.swapped;
+        if (rank == rank_) return entry.swapped;
+        if (!entry.together) return false;
         std::uint64_t const seen =
             swapped(rank, entry.operation).line.call.load(std::memory_order_acquire);
         return seen >> signature_bits == entry.operation << signature_bits >> signature_bits;
     }
-    /// Waits until the other rank has read what this one wrote there before, unless this one has read something of the other there since.
-    void await_swapped_place(Waiter& waiter) {
-        SwappedPlace const& place = places_[side_of_swapped(rank_, operation_)];
-        if (!place.read_since) [[unlikely]]
-            await_finished(waiter, place.written);
+    /// Whether this rank may write in an operation to its swapped place: it has read there something of the other one since it last
+    /// wrote, or knows that the other has finished that operation.
+    bool is_place_free(std::uint64_t operation) const {
+        SwappedPlace const& place = places_[side_of_swapped(rank_, operation)];
+        return place.read_since || not_before(known_finished_, place.written);
     }
     Line& line_at(int rank, std::uint64_t operation) const {
         return of(side_of(rank, operation, lines)).ring[operation % lines];
@@ -575,8 +578,10 @@ private:
     std::uint64_t known_finished_;
     std::uint16_t signature_ = 0;
     bool some_behind_ = false;  // a line of the current operation says so
-    bool together_ = false;     // the current operation passes through the swapped places
-    bool in_ring_ = false;      // but for the other rank's line, which it has posted
+    bool together_ =
+        false;              // two ranks wait for each other: messages may lie in the swapped places
+    bool swaps_ = false;    // that of this rank does
+    bool in_ring_ = false;  // that of the other rank does not
     /// What this rank knows of a swapped place: the last operation in which it wrote there, and whether it has read there since.
     struct SwappedPlace {
         std::uint64_t written = 0;

@@ -10,7 +10,7 @@
 
 namespace sinew::node_memory {
 
-/// Chooses between plain stores of a short message and another way, by the times that this rank measures, by size class. Both are tried
+/// Chooses between plain stores of a short message and another way, by the times that this rank measures, by size class. Both ways are tried
 /// in the same few of every 4096 operations. Not thread-safe.
 ///
 /// Lines may be demoted: moved from the caches of the core that writes them to the one that all cores share, from which another core fetches

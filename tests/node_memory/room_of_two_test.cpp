@@ -127,11 +127,11 @@ TEST(RoomOfTwo, RanksThatWaitForEachOtherSwapTheirPlaces) {
     }
 }
 
-// Rank 0 has read nothing of rank 1 since it wrote to the place, so it must know that rank 1 has read that.
+// Rank 0 has read nothing of rank 1 since it wrote to the place, and does not know whether rank 1 has read that. It need not wait for it.
 TEST(RoomOfTwo, APlaceIsNotWrittenBeforeTheOtherRankHasReadIt) {
     TwoRooms two;
     two.first.begin_together();
-    two.first.line(two.waiter);
+    std::byte* const place = two.first.line(two.waiter);
     two.first.publish_line();
     two.second.begin_together();
     two.second.line(two.waiter);
@@ -139,12 +139,55 @@ TEST(RoomOfTwo, APlaceIsNotWrittenBeforeTheOtherRankHasReadIt) {
     two.first.await_lines(two.waiter);  // rank 1 is still in it
     two.send(1);
     two.first.begin_together();
-    EXPECT_THROW(two.first.line(two.waiter), WouldWait);
-    EXPECT_THROW(two.first.short_slot(two.waiter, 8), WouldWait);
+    std::byte* const line = two.first.line(two.waiter);
+    EXPECT_NE(line, place);
+    *line = std::byte{7};
+    *two.first.short_slot(two.waiter, 8) = std::byte{8};
+    two.first.publish_line();
     two.second.await_lines(two.waiter);
-    EXPECT_EQ(two.receive(), 1u);  // says that it has finished what was before
-    two.first.line(two.waiter);
-    two.first.short_slot(two.waiter, 8);
+    EXPECT_EQ(two.receive(), 1u);
+    two.second.begin_together();
+    two.second.await_line(two.waiter, 0);
+    EXPECT_EQ(two.second.line_of(0)[0], std::byte{7});
+    EXPECT_EQ(two.second.short_slot_of(0, 8)[0], std::byte{8});
+}
+
+// A rank that has posted calls need not look at the room for the other one to go on, as long as there are places.
+TEST(RoomOfTwo, NobodyWaitsForARankThatHasPostedItsCalls) {
+    for (bool const reads_own : {false, true}) {
+        for (std::size_t const bytes : {8u, 200u, 8000u}) {
+            TwoRooms two;
+            PostedMessage::Plan const plan{.bytes = bytes, .reads_own = reads_own};
+            std::vector<std::byte> const message(bytes, std::byte{1});
+            std::deque<PostedMessage> posted;
+            for (std::size_t i = 0; i < Room::short_slots; ++i) {
+                std::uint64_t const finished =
+                    posted.empty() ? two.first.operation() : posted.front().operation() - 1;
+                ASSERT_TRUE(PostedMessage::can_enter(two.first, plan, finished));
+                PostedMessage& next = posted.emplace_back();
+                next.enter(two.first, plan, 0, posted.size() > 1);
+                if (posted.size() > 1) two.first.publish_finished(finished);
+                next.publish(two.first, message);
+            }
+            bool const in_line = bytes <= Room::line_bytes;
+            for (std::size_t i = 0; i < Room::short_slots; ++i) {
+                two.second.begin_together();
+                std::byte* to = two.second.line(two.waiter);
+                if (!in_line) to = two.second.short_slot(two.waiter, bytes);
+                *to = static_cast<std::byte>(i);
+                two.second.publish_line();
+                two.second.await_lines(two.waiter);
+                EXPECT_EQ((in_line ? two.second.line_of(0) : two.second.short_slot_of(0, bytes))[0],
+                          std::byte{1});
+                two.second.finish_together();
+            }
+            for (std::size_t i = 0; i < Room::short_slots; ++i) {
+                ASSERT_EQ(posted[i].look(two.first), Room::Arrival::here);
+                EXPECT_EQ(posted[i].of(two.first, 1)[0], static_cast<std::byte>(i)) << bytes;
+                posted[i].finish(two.first);
+            }
+        }
+    }
 }
 
 struct Refused {};
@@ -167,6 +210,19 @@ TEST(RoomOfTwo, RefusesAnotherCallInEitherPlace) {
         swapped ? two.second.begin() : two.second.begin_together();
         EXPECT_THROW(two.second.await_line(waiter, 0), Refused);
     }
+}
+
+// A rank that has posted a broadcast finds that its root makes a call in which both wait for each other.
+TEST(RoomOfTwo, APostedCallFindsAnotherCallInTheSwappedPlace) {
+    TwoRooms two;
+    two.first.sign(3);
+    two.first.begin_together();
+    two.first.line(two.waiter);
+    two.first.publish_line();
+    PostedMessage posted;
+    posted.enter(two.second, {.bytes = 12, .pattern = PostedMessage::Pattern::from_root, .root = 0},
+                 4, false);
+    EXPECT_EQ(posted.look(two.second), Room::Arrival::of_another_call);
 }
 
 /// One of two ranks that make the same operations, step by step.

@@ -27,7 +27,7 @@ public:
 
     /// Whether this rank takes part.
     explicit operator bool() const { return page_ && rank_ < 2; }
-    /// Whether all ranks of the communicator are on one node and share memory, and there are two.
+    /// Whether all ranks of the communicator are on one node and share memory, and there are at least two.
     bool everywhere() const { return everywhere_; }
     /// Whether both ranks may read each other's memory by the kernel; all ranks know.
     bool reads_private() const { return reads_private_; }

@@ -166,6 +166,7 @@ bool CommunicatorState::allreduce_at_once(ConstBuffer const& in, Buffer const& o
     message.store(bytes_of(in), bytes);
     room.publish_arrival();
     call.enter();
+    if (room.size() == 2) node_memory::wait_a_moment();
     room.await_arrivals(call);
     FewInputs inputs;
     for (int r = 0; r < room.size(); ++r) inputs[static_cast<std::size_t>(r)] = message.of(r);
@@ -393,6 +394,7 @@ bool CommunicatorState::reduce_scatter_at_once(Collective collective, ConstBuffe
     message.store(bytes_of(in) + before + out.bytes(), after - out.bytes(), before);
     room.publish_arrival();
     call.enter();
+    if (room.size() == 2) node_memory::wait_a_moment();
     room.await_arrivals(call);
     FewInputs inputs;
     for (int r = 0; r < ranks; ++r)
@@ -421,9 +423,9 @@ bool CommunicatorState::barrier_at_once(CallOptions const& options) {
     MemoryCall call(*this, [] { return OperationRecord{.collective = Collective::barrier}; });
     call.begin(*room_, Collective::barrier, 0, 0);
     room_->line(call);
-    room_->publish_line();
+    room_->publish_arrival();
     call.enter();
-    room_->await_lines(call);
+    room_->await_arrivals(call);
     room_->finish_together();
     return true;
 }
