@@ -67,7 +67,9 @@ RunInfo Sweep::describe() {
     bool const sums = std::count(options_.collectives.begin(), options_.collectives.end(),
                                  Collective::allreduce) > 0;
     if (sums && processors_.oversubscribed && !options_.zero_copy)
-        info.limits.sums = measure_sum_times(comm_, info.limits.processors, [this] { sync(); });
+        info.limits.sums = measure_sum_times(
+            comm_, info.limits.processors, [this] { sync(); },
+            *std::max_element(options_.sizes.begin(), options_.sizes.end()));
     double switching = 0;
     if (processors_.oversubscribed && comm_.rank() == 0) switching = measure_context_switch();
     info.limits.context_switch_ns = comm_.allreduce_value(switching, max);

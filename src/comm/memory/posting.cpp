@@ -11,10 +11,10 @@ namespace {
 
 using node_memory::Room;
 
-std::optional<ShortCall> short_allreduce(Room const& room, ConstBuffer in, Buffer out,
-                                         ReduceOp const& op) {
+std::optional<ShortCall> short_allreduce(Room const& room, ShortKernels const& kernels,
+                                         ConstBuffer in, Buffer out, ReduceOp const& op) {
     if (in.bytes() > Room::short_bytes) return std::nullopt;
-    collectives::Kernel const kernel = ShortKernels::all().for_result(in, out, op, room.size());
+    collectives::Kernel const kernel = kernels.for_result(in, out, op, room.size());
     if (kernel == nullptr) return std::nullopt;
     return ShortCall{.record = reduction_record(Collective::allreduce, in, op),
                      .in = bytes_of(in),
@@ -45,7 +45,7 @@ std::optional<ShortCall> CommunicatorState::short_call_of(Invocation const& call
     switch (call.collective) {
         case Collective::allreduce:
             if (call.factor != 1) return std::nullopt;
-            return short_allreduce(*room_, call.in, call.out, call.op);
+            return short_allreduce(*room_, kernels_, call.in, call.out, call.op);
         case Collective::broadcast:
             return short_broadcast(*room_, call.out, call.root);
         case Collective::barrier:
@@ -59,7 +59,7 @@ std::optional<Request> CommunicatorState::post_allreduce(ConstBuffer in, Buffer 
                                                          ReduceOp const& op,
                                                          CallOptions const& options) {
     if (in.bytes() > Room::short_bytes || !may_use_room(options)) return std::nullopt;
-    auto const call = short_allreduce(*room_, in, out, op);
+    auto const call = short_allreduce(*room_, kernels_, in, out, op);
     return call ? post(*call) : std::nullopt;
 }
 
