@@ -13,7 +13,7 @@ namespace {
 void in_lines(NodeCall const& call) {
     Room& room = call.room;
     copy(room.line(call.waiter), call.args.input());
-    room.arrive(call.waiter);
+    arrive_to_reduce(call);
     Inputs inputs;
     for (int r = 0; r < call.size(); ++r) inputs[static_cast<std::size_t>(r)] = room.line_of(r);
     inputs[static_cast<std::size_t>(call.rank())] = call.args.in;
@@ -28,7 +28,7 @@ void one_shot(NodeCall const& call) {
     std::size_t const bytes = call.args.bytes();
     std::memcpy(room.short_slot(call.waiter, bytes), call.args.in, bytes);
     room.line(call.waiter);
-    room.arrive(call.waiter);
+    arrive_to_reduce(call);
     Inputs inputs;
     for (int r = 0; r < call.size(); ++r)
         inputs[static_cast<std::size_t>(r)] = room.short_slot_of(r, bytes);

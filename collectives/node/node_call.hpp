@@ -191,6 +191,13 @@ inline std::size_t piece_of(Room const& room, std::size_t element = 1) {
     return std::max(whole_elements(bytes, element), element);
 }
 
+/// Publishes this rank's line and waits for those of all, for a reduction of short vectors, which begins as soon as they are there.
+inline void arrive_to_reduce(NodeCall const& call) {
+    call.room.publish_arrival();
+    if (call.size() == 2) node_memory::wait_a_moment();
+    call.room.await_arrivals(call.waiter);
+}
+
 /// Runs any collective.
 void run(Collective collective, NodeCall const& call);
 

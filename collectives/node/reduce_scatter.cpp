@@ -35,7 +35,7 @@ void reduce_own_at_once(NodeCall const& call, std::size_t published) {
         copy(slot + offset, block);
         offset += block.size();
     }
-    room.arrive(call.waiter);
+    arrive_to_reduce(call);
     Inputs inputs;
     for (int r = 0; r < call.size(); ++r) {
         // Nor has that rank published its own block.
