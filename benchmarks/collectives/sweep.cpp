@@ -7,6 +7,7 @@
 #include <set>
 #include <sinew/error.hpp>
 #include <sinew/version.hpp>
+#include <utility>
 
 #include "benchmarks/collectives/bandwidth.hpp"
 #include "benchmarks/collectives/ours.hpp"
@@ -149,11 +150,12 @@ void Sweep::measure(Problem const& problem, Variant variant) {
         calls.push_back(*call);
     }
     Measured const measured = timing_.measure(calls, ours, load, variant);
-    if (bare && !bare_.works()) {
-        listener_.note(
-            text(doing_, ": no limit (a rank did not run while another one waited for it)"));
-        bare.reset();
-    }
+    bool const works = bare_.works();
+    if (!works) bare.reset();
+    if (std::exchange(limits_, works) && !works)
+        listener_.note(text(doing_,
+                            ": no limits from here on (a rank did not run for 0.1 s while "
+                            "another one waited for it)"));
     check_after(running, load);
     report(problem, variant, running, measured, bare);
 }
@@ -252,7 +254,7 @@ void Sweep::report(Problem const& problem, Variant variant,
         row.algbw_gbs = algorithm_bandwidth(row.bytes, row.us.p50);
         row.busbw_gbs = row.algbw_gbs * bus_factor(problem.collective, comm_.size());
         if (options_.check) row.wrong = contenders[i].wrong;
-        if (info_.nodes == 1 && !bare)
+        if (info_.nodes == 1 && !bare && limits_)
             row.limit_us =
                 least_us(problem.collective, comm_.size(), row.bytes, info_.limits,
                          row.one_way_ns.value_or(std::numeric_limits<double>::infinity()));

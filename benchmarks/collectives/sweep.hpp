@@ -70,7 +70,8 @@ private:
     CoreProbe probe_;
     FlagBarrier barrier_;
     BareTransfer bare_;
-    Pinned pinned_;  ///< after the peers, so that their threads are not pinned
+    bool limits_ = true;  ///< both ranks of the bare transfers have come to all of them
+    Pinned pinned_;       ///< after the peers, so that their threads are not pinned
     Progress progress_;
     std::string doing_;
     Timing timing_;

@@ -191,11 +191,14 @@ inline std::size_t piece_of(Room const& room, std::size_t element = 1) {
     return std::max(whole_elements(bytes, element), element);
 }
 
-/// Publishes this rank's line and waits for those of all, for a reduction of short vectors, which begins as soon as they are there.
+/// Waits for the lines of all, after `publish_arrival`, for a reduction of short vectors, which does nothing else meanwhile.
+inline void await_arrivals_to_reduce(Room& room, Waiter& waiter) {
+    if (room.size() == 2) node_memory::wait_a_moment();
+    room.await_arrivals(waiter);
+}
 inline void arrive_to_reduce(NodeCall const& call) {
     call.room.publish_arrival();
-    if (call.size() == 2) node_memory::wait_a_moment();
-    call.room.await_arrivals(call.waiter);
+    await_arrivals_to_reduce(call.room, call.waiter);
 }
 
 /// Runs any collective.

@@ -12,6 +12,7 @@
 #include <sinew/error.hpp>
 #include <vector>
 
+#include "benchmarks/support/machine/relax.hpp"
 #include "benchmarks/support/text.hpp"
 
 namespace sinew::bench {
@@ -22,12 +23,6 @@ constexpr auto longest_block = std::chrono::minutes(1);
 /// Of crowded ranks: who has left the timed call must not keep the processor from one that is still in it.
 constexpr int looks_before_yields = 4, looks_before_sleep = looks_before_yields + 32,
               looks_between_clocks = 4096;
-
-void relax() {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#endif
-}
 
 /// Sleeps until the bell differs from `seen`, a millisecond at most.
 void sleep_until_rung(std::atomic<std::uint32_t>& bell, std::uint32_t seen) {

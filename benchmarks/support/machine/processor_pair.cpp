@@ -11,6 +11,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "benchmarks/support/machine/relax.hpp"
+
 namespace sinew::bench {
 
 namespace {
@@ -55,10 +57,14 @@ std::atomic<std::uint64_t>& ProcessorPair::flag(std::size_t index) const {
 }
 
 void ProcessorPair::await(std::atomic<std::uint64_t> const& flag, std::uint64_t value) {
-    if (flag.load(std::memory_order_acquire) >= value || !meets_) return;
-    auto const until = Clock::now() + patience;
-    for (int look = 1; meets_ && flag.load(std::memory_order_acquire) < value; ++look)
-        if (look % 1024 == 0 && Clock::now() > until) meets_ = false;
+    auto until = Clock::time_point::max();  // the clock is read in long waits only
+    for (int look = 1; meets_ && flag.load(std::memory_order_acquire) < value; ++look) {
+        relax();
+        if (look % 1024 != 0) continue;
+        auto const now = Clock::now();
+        if (until == Clock::time_point::max()) until = now + patience;
+        meets_ = now <= until;
+    }
 }
 
 void ProcessorPair::meet() { exchange_in_lines({}); }

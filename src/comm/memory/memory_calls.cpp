@@ -166,8 +166,7 @@ bool CommunicatorState::allreduce_at_once(ConstBuffer const& in, Buffer const& o
     message.store(bytes_of(in), bytes);
     room.publish_arrival();
     call.enter();
-    if (room.size() == 2) node_memory::wait_a_moment();
-    room.await_arrivals(call);
+    collectives::node::await_arrivals_to_reduce(room, call);
     FewInputs inputs;
     for (int r = 0; r < room.size(); ++r) inputs[static_cast<std::size_t>(r)] = message.of(r);
     inputs[static_cast<std::size_t>(room.rank())] = in.data;
@@ -394,8 +393,7 @@ bool CommunicatorState::reduce_scatter_at_once(Collective collective, ConstBuffe
     message.store(bytes_of(in) + before + out.bytes(), after - out.bytes(), before);
     room.publish_arrival();
     call.enter();
-    if (room.size() == 2) node_memory::wait_a_moment();
-    room.await_arrivals(call);
+    collectives::node::await_arrivals_to_reduce(room, call);
     FewInputs inputs;
     for (int r = 0; r < ranks; ++r)
         inputs[static_cast<std::size_t>(r)] = message.of(r) + before - (r < rank ? block(r) : 0);
