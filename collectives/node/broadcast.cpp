@@ -7,11 +7,21 @@ namespace sinew::collectives::node {
 
 namespace {
 
+/// The bytes of a round. Of a pair, the reader copies a part while the root stores the next one: a message that is not longer than the
+/// second-level cache is cut for that; longer ones gain nothing.
+std::size_t piece_of_broadcast(Room const& room, Domains const& domains, std::size_t bytes) {
+    constexpr std::size_t longest_cut = std::size_t{256} << 10, parts = 8,
+                          least_piece = std::size_t{16} << 10;
+    std::size_t const piece = Relay::piece_of(room, domains, bytes);
+    if (room.size() != 2 || bytes > longest_cut) return piece;
+    return std::min(piece, std::max(bytes / parts / 64 * 64, least_piece));
+}
+
 /// The root does not lend a private buffer: while it fills slots, the others already copy.
 void send_rounds(NodeCall const& call) {
     Room& room = call.room;
     std::size_t const bytes = call.args.bytes();
-    std::size_t const piece = Relay::piece_of(room, domains_for_moves(room, bytes), bytes);
+    std::size_t const piece = piece_of_broadcast(room, domains_for_moves(room, bytes), bytes);
     auto const lent = BorrowableBlock::of(room, call.args.out, bytes, BorrowableBlock::Private::no);
     lent.write(call, room.line(call.waiter), bytes);
     room.publish_line();
@@ -33,7 +43,8 @@ void send_rounds(NodeCall const& call) {
 void receive_rounds(NodeCall const& call, Domains const& domains) {
     Room& room = call.room;
     int const root = call.args.root;
-    std::size_t const bytes = call.args.bytes(), piece = Relay::piece_of(room, domains, bytes);
+    std::size_t const bytes = call.args.bytes();
+    std::size_t const piece = piece_of_broadcast(room, domains, bytes);
     room.await_line(call.waiter, root);
     auto const lent = BorrowableBlock::from(call, root, room.line_of(root), bytes);
     if (lent.is_lent()) {
@@ -54,7 +65,7 @@ void receive_rounds(NodeCall const& call, Domains const& domains) {
 void receive_slices(NodeCall const& call, Domains const& domains) {
     Room& room = call.room;
     int const root = call.args.root;
-    std::size_t const bytes = call.args.bytes(), piece = Relay::piece_of(room, domains, bytes);
+    std::size_t const bytes = call.args.bytes(), piece = piece_of_broadcast(room, domains, bytes);
     std::size_t const rounds = rounds_of(bytes, piece);
     constexpr std::size_t pieces = 1;
     Relay const relay(call, domains, piece);

@@ -22,6 +22,7 @@
 /// order, element by element, so the bits of a result depend on nothing but the inputs.
 namespace sinew::collectives::node {
 
+using node_memory::Cells;
 using node_memory::Room;
 using node_memory::StoreChoice;
 using node_memory::Waiter;
@@ -148,25 +149,31 @@ inline std::byte const* short_message_of(NodeCall const& call, int rank, std::si
                                       : call.room.short_slot_of(rank, bytes);
 }
 
-/// Stores a message for a reader that the writer does not wait for. Between two distant cores it takes several times as long to claim lines
-/// that the other one has read as to store past them (4 KiB, AMD EPYC: 1.5 us and 0.45), between near ones it is somewhat faster.
-inline void store_ahead(Room& room, std::byte* to, std::span<std::byte const> message) {
+/// Whether a message of one of two ranks, which does not wait for the other one, may be stored past the caches.
+inline bool may_bypass(Room const& room, std::size_t bytes) {
     constexpr std::size_t least_bypassing = 2048;
-    if (room.size() != 2 || message.size() < least_bypassing) return copy(to, message);
+    return room.size() == 2 && bytes >= least_bypassing;
+}
+
+/// Stores such a message. Between two distant cores it takes several times as long to claim lines that the other one has read as to store
+/// past them (4 KiB, AMD EPYC: 1.5 us and 0.45). Between near ones that gains the writer a little, and costs the reader more.
+inline void store_ahead(Room& room, std::byte* to, std::span<std::byte const> message) {
+    if (!may_bypass(room, message.size())) return copy(to, message);
     auto const way = room.bypasses.begin(room.operation(), message.size());
     if (!way.timed) return store_bytes(way.other, to, message.data(), message.size());
     auto const start = std::chrono::steady_clock::now();
     store_bytes(way.other, to, message.data(), message.size());
     std::chrono::duration<float> const took = std::chrono::steady_clock::now() - start;
-    room.bypasses.report(way, message.size(), took.count());
+    room.bypasses.report(way, message.size(),
+                         took.count() + room.read_time_of_other(way, message.size()));
 }
 
 /// Publishes a message of this rank that is not sent in rounds, in an operation in which it does not
 /// wait for its readers.
 inline void publish_ahead(NodeCall const& call, std::span<std::byte const> message) {
-    if (message.size() <= Room::cell_bytes) {
-        copy(call.room.cell(call.waiter), message);
-        return call.room.publish_cell();
+    if (message.size() <= Cells::most_bytes) {
+        copy(call.room.cell(call.waiter, message.size()), message);
+        return call.room.publish_cell(message.size());
     }
     std::byte* const line = call.room.line(call.waiter);
     bool const inside = way_of(message.size()) == Way::line;
@@ -176,11 +183,12 @@ inline void publish_ahead(NodeCall const& call, std::span<std::byte const> messa
 }
 /// Waits for such a message and returns it.
 inline std::byte const* await_ahead(NodeCall const& call, int rank, std::size_t bytes) {
-    if (bytes <= Room::cell_bytes) {
-        call.room.await_cell(call.waiter, rank);
-        return call.room.cell_of(rank);
+    if (bytes <= Cells::most_bytes) {
+        call.room.await_cell(call.waiter, rank, bytes);
+        return call.room.cell_of(rank, bytes);
     }
     call.room.await_line(call.waiter, rank);
+    if (may_bypass(call.room, bytes)) call.room.begin_reading(bytes);
     return short_message_of(call, rank, bytes);
 }
 

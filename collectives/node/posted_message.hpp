@@ -33,7 +33,7 @@ public:
     /// last operation that this rank has finished.
     static bool can_enter(Room& room, Plan const& plan, std::uint64_t finished) {
         if (may_swap(plan) && room.swapped_is_free(finished)) return true;
-        std::size_t const places = in_cell(plan)   ? Room::cell_count
+        std::size_t const places = in_cell(plan)   ? node_memory::Cells::count
                                    : in_slot(plan) ? Room::slots_for(plan.bytes)
                                                    : Room::lines;
         return room.is_free(places, finished);
@@ -51,26 +51,30 @@ public:
         entry_ = room.entry(together);
         some_behind_ = behind;
         next_ = 0;
+        search_ = {};
     }
     /// Publishes this rank's message, if it has one in this pattern.
     void publish(Room& room, std::span<std::byte const> message) const {
         if (plan_.pattern == Pattern::from_root && room.rank() != plan_.root) return;
-        std::byte* const to = in_cell(plan_)   ? room.free_cell()
+        std::byte* const to = in_cell(plan_)   ? room.free_cell(plan_.bytes)
                               : in_slot(plan_) ? room.free_short_slot(plan_.bytes)
                                                : room.free_line();
         if (!message.empty()) std::memcpy(to, message.data(), message.size());
-        if (in_cell(plan_)) room.publish_cell();
+        if (in_cell(plan_)) room.publish_cell(plan_.bytes);
         else room.publish_line(some_behind_);
     }
 
     /// Whether the messages that this rank needs are here; otherwise what the first of the others is,
     /// which awaited() names.
     Room::Arrival look(Room const& room) {
-        for (; next_ < room.size(); ++next_) {
+        for (; next_ < room.size(); ++next_, search_ = {}) {
             if (!needs(room, next_)) continue;
             auto const found = arrival_from(room, next_);
-            if (found == Room::Arrival::missing || found == Room::Arrival::of_another_call)
-                return found;
+            if (found == Room::Arrival::missing) {
+                bool const elsewhere = room.is_elsewhere(search_, next_, entry_.operation);
+                return elsewhere ? Room::Arrival::of_another_call : found;
+            }
+            if (found == Room::Arrival::of_another_call) return found;
             if (found == Room::Arrival::here_behind) some_behind_ = true;
         }
         return Room::Arrival::here;
@@ -93,11 +97,12 @@ public:
         return true;
     }
     Room::Arrival arrival_from(Room const& room, int rank) const {
-        return in_cell(plan_) ? room.cell_arrival(entry_, rank) : room.line_arrival(entry_, rank);
+        return in_cell(plan_) ? room.cell_arrival(entry_, rank, plan_.bytes)
+                              : room.line_arrival(entry_, rank);
     }
     /// The message of a rank that is here, or of this rank.
     std::byte const* of(Room const& room, int rank) const {
-        return in_cell(plan_)   ? room.cell_of(entry_, rank)
+        return in_cell(plan_)   ? room.cell_of(entry_, rank, plan_.bytes)
                : in_slot(plan_) ? room.short_slot_of(entry_, rank, plan_.bytes)
                                 : room.line_of(entry_, rank);
     }
@@ -118,7 +123,7 @@ public:
 private:
     /// Several cells lie in one cache line, for a writer that runs ahead of those who read.
     static bool in_cell(Plan const& plan) {
-        return plan.pattern == Pattern::from_root && plan.bytes <= Room::cell_bytes;
+        return plan.pattern == Pattern::from_root && plan.bytes <= node_memory::Cells::most_bytes;
     }
     static bool in_slot(Plan const& plan) { return plan.bytes > Room::line_bytes; }
     static bool may_swap(Plan const& plan) {
@@ -130,6 +135,7 @@ private:
     Room::Entry entry_;
     bool some_behind_ = false;  // a rank, or this one, entered it before it had finished all before
     int next_ = 0;              // the messages of all ranks below are here
+    Room::Search search_;       // for that of this one
 };
 
 }  // namespace sinew::collectives::node

@@ -107,6 +107,19 @@ void Room::look_for_finished(Waiter& waiter, std::uint64_t operation, std::uint6
     note_finished(by_all);
 }
 
+/// Whether a mark of an operation is in any place where a rank may put it.
+bool Room::has_marked(int rank, std::uint64_t operation) const {
+    auto const is_there = [operation](auto const& call) { return is_of(operation, call); };
+    return is_there(line_at(rank, operation).call) || of(rank).cells.any_is(operation, is_there) ||
+           (size_ == 2 && is_there(swapped(rank, operation).line.call));
+}
+
+void Room::end_reading() {
+    std::chrono::duration<float> const took = std::chrono::steady_clock::now() - reading_.since;
+    own().read_times.report(operation_, reading_.way, reading_.bytes, took.count());
+    reading_ = {};
+}
+
 void Room::reserve(Waiter& waiter, std::size_t rounds, std::size_t contribution,
                    std::size_t result) {
     // The slots of results come first, all of them, so that a reader finds contributions and results

@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <utility>
 
+#include "src/node_memory/cells.hpp"
 #include "src/node_memory/domains.hpp"
 #include "src/node_memory/doorbell.hpp"
 #include "src/node_memory/short_store_choice.hpp"
@@ -39,6 +41,7 @@ public:
 /// there are
 ///
 /// - lines: a number and up to 56 bytes in one cache line, for short messages and arrivals;
+/// - cells, of which several lie in a line;
 /// - short slots, for messages of a few KiB, and compact ones for those of up to 256 bytes;
 /// - a ring of bytes, of which an operation with long messages reserves slots; they pass through them
 ///   in rounds, which are counted. The ring is larger than a second-level cache: a line that comes
@@ -136,7 +139,11 @@ public:
     }
     std::uint64_t operation() const { return operation_; }
     /// Publishes that this rank reads nothing more of the current operation.
-    void finish() { publish_finished(operation_); }
+    void finish() {
+        publish_finished(operation_);
+        if (reading_.way.timed) [[unlikely]]
+            end_reading();
+    }
     /// The same, if this rank publishes something else right after: it rings no bell.
     void finish_quietly() { own().finished.value.store(operation_, std::memory_order_release); }
     /// Records that all ranks have entered the current operation, and so finished all before, unless
@@ -202,22 +209,20 @@ public:
         return line_at(rank, operation_).payload.data();
     }
 
-    // Cells: up to 8 bytes with their number, several in one cache line. A rank that runs ahead
-    // fills a line before it is fetched, so that one transfer carries several messages.
-    static constexpr std::size_t cell_bytes = 8, cell_count = 64;
-    std::byte* cell(Waiter& waiter) {
-        await_finished(waiter, operation_ - cell_count, cell_count / 2);
-        return free_cell();
+    // Cells, for messages of up to Cells::most_bytes to readers for which the writer does not wait. All know the size.
+    std::byte* cell(Waiter& waiter, std::size_t bytes) {
+        await_finished(waiter, operation_ - Cells::count, Cells::count / 2);
+        return free_cell(bytes);
     }
-    void publish_cell() {
-        own().cells[operation_ % cell_count].call.store(call_mark(), std::memory_order_release);
+    void publish_cell(std::size_t bytes) {
+        own().cells.mark(operation_, bytes).store(call_mark(), std::memory_order_release);
         bell().ring();
     }
-    void await_cell(Waiter& waiter, int rank) {
-        await_call(waiter, rank, of(rank).cells[operation_ % cell_count].call);
+    void await_cell(Waiter& waiter, int rank, std::size_t bytes) {
+        await_call(waiter, rank, of(rank).cells.mark(operation_, bytes));
     }
-    std::byte const* cell_of(int rank) const {
-        return of(rank).cells[operation_ % cell_count].payload.data();
+    std::byte const* cell_of(int rank, std::size_t bytes) const {
+        return of(rank).cells.message(operation_, bytes);
     }
 
     // Short slots. `bytes` is the size of the message, or another one for which the same slots are used: the writer and the readers
@@ -269,7 +274,7 @@ public:
         return (swaps_ ? swapped(rank_, operation_).line : line_at(rank_, operation_))
             .payload.data();
     }
-    std::byte* free_cell() { return own().cells[operation_ % cell_count].payload.data(); }
+    std::byte* free_cell(std::size_t bytes) { return own().cells.message(operation_, bytes); }
     std::byte* free_short_slot(std::size_t bytes) {
         if (swaps_ && bytes <= swapped_bytes) return swapped(rank_, operation_).slot.data();
         return short_of(rank_, operation_, bytes);
@@ -277,23 +282,38 @@ public:
     enum class Arrival : std::uint8_t { missing, here, here_behind, of_another_call };
     /// Looks for the line or cell of a rank. Any thread may call them.
     Arrival line_arrival(Entry const& entry, int rank) const {
-        auto const in_ring = [&] { return arrival(entry, line_at(rank, entry.operation).call); };
-        if (size_ != 2) return in_ring();
-        auto const in_place = arrival(entry, swapped(rank, entry.operation).line.call);
-        if (entry.together && in_place != Arrival::missing) return in_place;
-        auto const found = in_ring();
-        bool const swapped_another = in_place != Arrival::missing && found == Arrival::missing;
-        return swapped_another ? Arrival::of_another_call : found;
+        bool const of_two = size_ == 2 && entry.together;
+        auto found = Arrival::missing;
+        if (of_two) found = arrival(entry, swapped(rank, entry.operation).line.call);
+        if (found == Arrival::missing) found = arrival(entry, line_at(rank, entry.operation).call);
+        return found;
     }
-    Arrival cell_arrival(Entry const& entry, int rank) const {
-        return arrival(entry, of(rank).cells[entry.operation % cell_count].call);
+    Arrival cell_arrival(Entry const& entry, int rank, std::size_t bytes) const {
+        return arrival(entry, of(rank).cells.mark(entry.operation, bytes));
+    }
+    /// For looks in vain at where the mark of a rank is awaited.
+    struct Search {
+        int looks = 0;
+        bool found = false;
+    };
+    /// Called after each such look. Whether the rank makes another call: its mark of the operation is where this rank does not wait for it.
+    /// Those places are looked at now and then only, because their writer must claim the lines again.
+    [[gnu::always_inline]] bool is_elsewhere(Search& search, int rank,
+                                             std::uint64_t operation) const {
+        constexpr int looks_per_search = 64;
+        if (++search.looks % looks_per_search != 0) [[likely]]
+            return false;
+        // What had been found before this look, and was awaited, would have ended it.
+        bool const found_before = search.found;
+        search.found = has_marked(rank, operation);
+        return found_before;
     }
     std::byte const* line_of(Entry const& entry, int rank) const {
         if (is_swapped(entry, rank)) return swapped(rank, entry.operation).line.payload.data();
         return line_at(rank, entry.operation).payload.data();
     }
-    std::byte const* cell_of(Entry const& entry, int rank) const {
-        return of(rank).cells[entry.operation % cell_count].payload.data();
+    std::byte const* cell_of(Entry const& entry, int rank, std::size_t bytes) const {
+        return of(rank).cells.message(entry.operation, bytes);
     }
     std::byte const* short_slot_of(Entry const& entry, int rank, std::size_t bytes) const {
         if (bytes <= swapped_bytes && is_swapped(entry, rank))
@@ -390,6 +410,16 @@ public:
     /// In a room of two ranks, whether short messages are demoted where both wait for each other, and stored past the caches where the
     /// writer does not wait.
     ShortStoreChoice demotes, bypasses;
+    /// Called when the message of the other one of two ranks has come, which may have been stored past the caches, and before this rank reads
+    /// it. If the ways are tried in this operation, measures how long it reads until `finish`.
+    void begin_reading(std::size_t bytes) {
+        if (auto const way = ShortStoreChoice::trial_of(operation_); way.timed) [[unlikely]]
+            reading_ = {way, bytes, std::chrono::steady_clock::now()};
+    }
+    /// How long the other one of two ranks reads a message that this one has stored in such a way.
+    float read_time_of_other(ShortStoreChoice::Way way, std::size_t bytes) const {
+        return of(1 - rank_).read_times.least(way, bytes);
+    }
 
 private:
     /// Where the slots of the latest operations begin in the ring. An entry is written again only
@@ -403,23 +433,20 @@ private:
         Line line;
         alignas(128) std::array<std::byte, swapped_bytes> slot;
     };
-    struct alignas(16) Cell {
-        std::atomic<std::uint64_t> call{0};
-        std::array<std::byte, cell_bytes> payload;
-    };
     struct alignas(128) Counter {
         std::atomic<std::uint64_t> value{0};
     };
     /// What one rank writes and all read; the lines of two ranks are written by both in turn.
     struct alignas(4096) Control {
         std::array<Line, lines> ring;
-        alignas(128) std::array<Cell, cell_count> cells;
+        Cells cells;
         std::array<Counter, 4> stages;
         Counter finished;
         alignas(128) std::array<std::atomic<std::uint64_t>, reservations> reserved;
         alignas(128) std::atomic<int> processor{0};  ///< that it ran on when it last waited, plus 1
         alignas(128) std::array<std::array<std::byte, compact_bytes>, compact_slots> compact;
         Swapped swapped;  // written by two ranks in turn
+        alignas(128) ReadTimes read_times;
     };
     struct alignas(4096) Header {
         Doorbell bell;
@@ -447,8 +474,12 @@ private:
         line->call.store(call_mark() | (behind ? behind_bit : 0u), std::memory_order_release);
     }
     void await_call(Waiter& waiter, int rank, std::atomic<std::uint64_t> const& call) {
-        await(waiter, bell(), rank,
-              [&, wanted = call_mark()] { return is_here(waiter, rank, call, wanted); });
+        Search search;
+        await(waiter, bell(), rank, [&, wanted = call_mark()] {
+            if (is_here(waiter, rank, call, wanted)) return true;
+            if (is_elsewhere(search, rank, operation_)) waiter.refuse(rank);
+            return false;
+        });
     }
     [[gnu::always_inline]] bool is_here(Waiter& waiter, int rank,
                                         std::atomic<std::uint64_t> const& call,
@@ -464,26 +495,20 @@ private:
     void await_line_of_two(Waiter& waiter, int rank) {
         std::atomic<std::uint64_t> const& in_ring = line_at(rank, operation_).call;
         std::atomic<std::uint64_t> const& in_place = swapped(rank, operation_).line.call;
-        bool looked = false;
+        Search search;
         await(waiter, bell(), rank, [&, wanted = call_mark()] {
             if (together_ && is_here(waiter, rank, in_place, wanted)) {
                 places_[side_of_swapped(rank, operation_)].read_since = true;
                 return true;
             }
             // The first look leaves out the other place: as a rule nothing is there.
-            bool const first = !std::exchange(looked, true);
-            if (together_ && first) return false;
-            in_ring_ = is_here(waiter, rank, in_ring, wanted);
-            if (!in_ring_ && !together_ && !first) refuse_swapped(waiter, rank);
+            bool const first = search.looks == 0;
+            in_ring_ = !(together_ && first) && is_here(waiter, rank, in_ring, wanted);
+            if (!in_ring_ && is_elsewhere(search, rank, operation_)) waiter.refuse(rank);
             return in_ring_;
         });
     }
-    /// In an operation in which the two do not wait for each other: refuses the other rank if it makes a call in which they do.
-    void refuse_swapped(Waiter& waiter, int rank) {
-        std::uint64_t const seen =
-            swapped(rank, operation_).line.call.load(std::memory_order_relaxed);
-        if ((seen ^ call_mark()) >> signature_bits == 0) waiter.refuse(rank);
-    }
+    bool has_marked(int rank, std::uint64_t operation) const;
     static Arrival arrival(Entry const& entry, std::atomic<std::uint64_t> const& call) {
         std::uint64_t const seen = call.load(std::memory_order_acquire);
         std::uint64_t const differs = seen ^ (entry.operation << signature_bits | entry.signature);
@@ -492,16 +517,18 @@ private:
         return differs == behind_bit ? Arrival::here_behind : Arrival::of_another_call;
     }
     bool has_entered(int rank) const {
-        auto const marks = [&](std::atomic<std::uint64_t> const& call) {
-            return (call.load(std::memory_order_acquire) ^ call_mark()) >> signature_bits == 0;
-        };
-        return marks(line_at(rank, operation_).call) ||
-               (together_ && marks(swapped(rank, operation_).line.call));
+        return is_of(operation_, line_at(rank, operation_).call) ||
+               (together_ && is_of(operation_, swapped(rank, operation_).line.call));
+    }
+    static bool is_of(std::uint64_t operation, std::atomic<std::uint64_t> const& call) {
+        std::uint64_t const mark = operation << signature_bits;
+        return (call.load(std::memory_order_acquire) ^ mark) >> signature_bits == 0;
     }
     void await_lines_of_crowd(Waiter& waiter);
     int note_processor();
     bool needs_own_processor(int first_missing);
     bool finished_by_others(std::uint64_t operation);
+    void end_reading();
     void look_for_finished(Waiter& waiter, std::uint64_t operation, std::uint64_t more);
 
     Header& header() const { return *reinterpret_cast<Header*>(base_); }
@@ -588,6 +615,12 @@ private:
         bool read_since = true;
     };
     std::array<SwappedPlace, 2> places_{};
+    struct Reading {
+        ShortStoreChoice::Way way;
+        std::size_t bytes = 0;
+        std::chrono::steady_clock::time_point since;
+    };
+    Reading reading_;
     bool shares_processors_ = false;
     Lendable const* lendable_;
     Domains one_domain_, domains_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +19,7 @@ namespace sinew::node_memory {
 /// ranks of a room then try both ways in the same operations, and each times its calls.
 ///
 /// Or they may be stored past the caches, which is faster where it takes long to claim lines that another core has read. A rank that does
-/// not wait for its readers times its copies.
+/// not wait for its reader times its copies, and adds what the reader takes (ReadTimes).
 class ShortStoreChoice {
 public:
     /// Of short messages, which have up to 8 KiB.
@@ -29,11 +30,16 @@ public:
     static constexpr std::uint64_t operations_per_trial = 4096;
     static constexpr std::uint64_t tried_each_way = 16;
 
+    /// The way that is tried in an operation, if one is.
+    static Way trial_of(std::uint64_t operation) {
+        std::uint64_t const phase = operation % operations_per_trial;
+        bool const tried = phase < 2 * tried_each_way;
+        return {.other = tried && phase >= tried_each_way, .timed = tried};
+    }
     /// How to pass a message of `bytes` in an operation.
     Way begin(std::uint64_t operation, std::size_t bytes) {
-        std::uint64_t const phase = operation % operations_per_trial;
-        if (phase < 2 * tried_each_way) [[unlikely]]
-            return {.other = phase >= tried_each_way, .timed = true};
+        if (Way const trial = trial_of(operation); trial.timed) [[unlikely]]
+            return trial;
         Class& c = classes_[class_of(bytes)];
         if (c.measured) [[unlikely]]
             decide(c);
@@ -44,6 +50,12 @@ public:
         float& least = way.other ? c.by_other : c.plain;
         least = std::min(least, seconds);
         c.measured = true;
+    }
+
+    static constexpr std::size_t size_classes = 16;
+    static std::size_t class_of(std::size_t bytes) {
+        return std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(bytes)),
+                                     size_classes - 1);
     }
 
 private:
@@ -58,13 +70,40 @@ private:
         if (c.plain < none && c.by_other < none) c.other = c.by_other < better * c.plain;
         c = {.other = c.other};
     }
-    static constexpr std::size_t size_classes = 16;
-    static std::size_t class_of(std::size_t bytes) {
-        return std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(bytes)),
-                                     size_classes - 1);
+    std::array<Class, size_classes> classes_{};
+};
+
+/// How long a rank takes to read messages that another one has stored in either way: the least time of the latest trial, by size class. It lies
+/// in memory that both have, which is zero at first. One rank writes it.
+class ReadTimes {
+public:
+    using Way = ShortStoreChoice::Way;
+
+    void report(std::uint64_t operation, Way way, std::size_t bytes, float seconds) {
+        auto const trial =
+            static_cast<std::uint32_t>(operation / ShortStoreChoice::operations_per_trial + 1);
+        Time& time = of(way, bytes);
+        std::uint64_t const seen = time.load(std::memory_order_relaxed);
+        if (seen >> 32 == trial && seconds_in(seen) <= seconds) return;
+        time.store(std::uint64_t{trial} << 32 | std::bit_cast<std::uint32_t>(seconds),
+                   std::memory_order_relaxed);
+    }
+    /// Infinite before the first trial.
+    float least(Way way, std::size_t bytes) {
+        std::uint64_t const seen = of(way, bytes).load(std::memory_order_relaxed);
+        return seen == 0 ? std::numeric_limits<float>::infinity() : seconds_in(seen);
     }
 
-    std::array<Class, size_classes> classes_{};
+private:
+    using Time = std::atomic<std::uint64_t>;  // the number of the trial, and a float
+    static float seconds_in(std::uint64_t time) {
+        return std::bit_cast<float>(static_cast<std::uint32_t>(time));
+    }
+    Time& of(Way way, std::size_t bytes) {
+        return times_[ShortStoreChoice::class_of(bytes)][way.other ? 1 : 0];
+    }
+
+    std::array<std::array<Time, 2>, ShortStoreChoice::size_classes> times_{};
 };
 
 }  // namespace sinew::node_memory

@@ -193,7 +193,7 @@ TEST(RoomOfTwo, NobodyWaitsForARankThatHasPostedItsCalls) {
 struct Refused {};
 class RefusingWaiter final : public Waiter {
 public:
-    int spins() const override { return 0; }
+    int spins() const override { return 1000; }  // enough to look in other places
     std::chrono::nanoseconds idle(int, int peer) override { throw WouldWait{peer}; }
     void refuse(int) override { throw Refused(); }
 };
@@ -212,17 +212,71 @@ TEST(RoomOfTwo, RefusesAnotherCallInEitherPlace) {
     }
 }
 
+// Where a message lies depends on its size.
+TEST(RoomOfTwo, RefusesAMessageOfAnotherSize) {
+    RefusingWaiter waiter;
+    std::vector<std::size_t> const sizes{8, 16, 32, Room::line_bytes};
+    for (std::size_t const sent : sizes)
+        for (std::size_t const awaited : sizes) {
+            TwoRooms two;
+            two.first.sign(static_cast<std::uint16_t>(sent));
+            two.first.begin();
+            if (sent <= Cells::most_bytes) {
+                two.first.cell(waiter, sent);
+                two.first.publish_cell(sent);
+            } else {
+                two.first.line(waiter);
+                two.first.publish_line();
+            }
+            two.second.sign(static_cast<std::uint16_t>(awaited));
+            two.second.begin();
+            auto const wait = [&] {
+                if (awaited <= Cells::most_bytes) two.second.await_cell(waiter, 0, awaited);
+                else two.second.await_line(waiter, 0);
+            };
+            if (sent == awaited) EXPECT_NO_THROW(wait()) << sent;
+            else EXPECT_THROW(wait(), Refused) << sent << " and " << awaited;
+        }
+}
+
+// A message that comes late, while a rank looks in other places, is no other call.
+TEST(RoomOfTwo, DoesNotRefuseAMessageThatComesLate) {
+    class SendingWaiter final : public Waiter {
+    public:
+        explicit SendingWaiter(TwoRooms& two) : two_(two) {}
+        int spins() const override { return 1000; }
+        std::chrono::nanoseconds idle(int round, int) override {
+            if (round == 20) two_.send(5);
+            return {};
+        }
+
+    private:
+        TwoRooms& two_;
+    };
+    TwoRooms two;
+    SendingWaiter waiter(two);
+    two.second.begin();
+    two.second.await_line(waiter, 0);
+    EXPECT_EQ(two.second.line_of(0)[0], std::byte{5});
+}
+
 // A rank that has posted a broadcast finds that its root makes a call in which both wait for each other.
 TEST(RoomOfTwo, APostedCallFindsAnotherCallInTheSwappedPlace) {
-    TwoRooms two;
-    two.first.sign(3);
-    two.first.begin_together();
-    two.first.line(two.waiter);
-    two.first.publish_line();
-    PostedMessage posted;
-    posted.enter(two.second, {.bytes = 12, .pattern = PostedMessage::Pattern::from_root, .root = 0},
-                 4, false);
-    EXPECT_EQ(posted.look(two.second), Room::Arrival::of_another_call);
+    for (std::size_t const bytes : {Cells::most_bytes, Room::line_bytes}) {
+        TwoRooms two;
+        two.first.sign(3);
+        two.first.begin_together();
+        two.first.line(two.waiter);
+        two.first.publish_line();
+        PostedMessage posted;
+        PostedMessage::Plan const plan{
+            .bytes = bytes, .pattern = PostedMessage::Pattern::from_root, .root = 0};
+        posted.enter(two.second, plan, 4, false);
+        auto found = Room::Arrival::missing;
+        for (int look = 0; look < 1000 && found == Room::Arrival::missing; ++look)
+            found = posted.look(two.second);
+        EXPECT_EQ(found, Room::Arrival::of_another_call) << bytes;
+    }
 }
 
 /// One of two ranks that make the same operations, step by step.
