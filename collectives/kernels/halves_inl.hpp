@@ -19,6 +19,7 @@ namespace sinew::collectives::kernels::HWY_NAMESPACE {
 
 /// f16 elements as one vector of f32 lanes. The load may make a signaling NaN quiet.
 struct F16 {
+    static constexpr bool converts = true;
     using Lane = float;
     static constexpr std::size_t bytes = 2;
 
@@ -99,6 +100,7 @@ struct EvenOdd {
 /// bf16 elements as two vectors of f32: those with even and those with odd index. Thus no element
 /// changes lanes, which would take longer than the arithmetic.
 struct BF16Pairs {
+    static constexpr bool converts = true;
     using Lane = std::uint16_t;
     static constexpr std::size_t bytes = 2;
 
@@ -117,15 +119,30 @@ struct BF16Pairs {
             return EvenOdd<hn::Vec<hn::Repartition<float, D>>>{even, hn::BitCast(single, odd)};
         }
     }
+    /// For results of arithmetic: a NaN among them is quiet. All elements are rounded to nearest even in their 16-bit lanes.
     template <class D, class V>
     static HWY_INLINE void store(D d, EvenOdd<V> v, Byte* p) {
         if constexpr (hn::MaxLanes(D()) == 1) {
             BF16::store(hn::DFromV<V>(), v.even, p);
         } else {
-            auto const even = hn::ShiftRight<16>(rounded_to_upper_half(v.even));
-            auto const odd = rounded_to_upper_half(v.odd);
-            store_lanes(d, hn::OddEven(hn::BitCast(d, odd), hn::BitCast(d, even)), p);
+            store_lanes(d, rounded(d, hn::BitCast(d, v.even), hn::BitCast(d, v.odd)), p);
         }
+    }
+
+private:
+    template <class D, class V>
+    static HWY_INLINE V rounded(D d, V even, V odd) {
+        hn::Repartition<std::uint32_t, D> const word;
+        auto const kept =
+            hn::OddEven(odd, hn::BitCast(d, hn::ShiftRight<16>(hn::BitCast(word, even))));
+        auto const dropped =
+            hn::OddEven(hn::BitCast(d, hn::ShiftLeft<16>(hn::BitCast(word, odd))), even);
+        auto const one = hn::Set(d, std::uint16_t{1});
+        // At half a unit, an even part stays.
+        auto const most = hn::Sub(hn::Set(d, std::uint16_t{0x8000}), hn::And(kept, one));
+        auto const nan = hn::Gt(hn::Add(kept, kept), hn::Set(d, std::uint16_t{0xff00}));
+        auto const up = hn::AndNot(nan, hn::Gt(dropped, most));
+        return hn::IfThenElse(up, hn::Add(kept, one), kept);
     }
 };
 

@@ -10,6 +10,8 @@
 #define SINEW_REDUCE_INL
 #endif
 
+#include <hwy/cache_control.h>
+
 #include "collectives/kernels/copy.hpp"
 #include "collectives/kernels/lanes_inl.hpp"
 #include "collectives/reducer.hpp"
@@ -55,10 +57,21 @@ struct Copies {
     }
 };
 
+/// Fetches the first KiB of an input.
+HWY_INLINE void fetch(void const* input, std::size_t bytes) {
+    constexpr std::size_t most = 1024, line = 64;
+    for (std::size_t offset = 0; offset < (bytes < most ? bytes : most); offset += line)
+        hwy::Prefetch(at(input, offset));
+}
+
 // Two inputs, the usual case. There is no loop over inputs, so pointers stay in registers.
 struct TwoInputs {
     void const *lower, *higher;
 
+    HWY_INLINE void fetch_all(std::size_t bytes) const {
+        fetch(lower, bytes);
+        fetch(higher, bytes);
+    }
     template <std::size_t step>
     HWY_INLINE TwoInputs copied(Copies<step>& to, std::size_t offset, std::size_t bytes) const {
         return {to.add(0, at(lower, offset), bytes), to.add(1, at(higher, offset), bytes)};
@@ -82,6 +95,9 @@ struct ManyInputs {
     void const* const* in;
     int inputs;
 
+    HWY_INLINE void fetch_all(std::size_t bytes) const {
+        for (int k = 0; k < inputs; ++k) fetch(in[k], bytes);
+    }
     template <std::size_t step>
     HWY_INLINE ManyInputs copied(Copies<step>& to, std::size_t offset, std::size_t bytes) const {
         for (int k = 0; k < inputs; ++k) to.add(k, at(in[k], offset), bytes);
@@ -143,6 +159,9 @@ template <class Element, class Op, class D, class Inputs>
 HWY_INLINE void sweep(D d, Byte* out, Inputs in, std::size_t bytes) {
     constexpr std::size_t step = hn::MaxLanes(D()) * Element::bytes;
     constexpr std::size_t worth_aligning = 16 * step, worth_unrolling = 8 * step;
+    // Elements that are converted take so many instructions that a processor begins few loads ahead: without this, 1 KiB of bf16 takes
+    // twice as long as of f32 (AMD EPYC).
+    if constexpr (requires { Element::converts; }) in.fetch_all(bytes);
     std::size_t offset = bytes < worth_aligning ? 0 : bytes_to_alignment<step, Element::bytes>(out);
     if (offset > 0) combine_part<Element, Op>(d, out, in, 0, offset);
     if (bytes >= worth_unrolling)

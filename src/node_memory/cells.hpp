@@ -31,7 +31,8 @@ public:
     template <class IsMarked>
     bool any_is(std::uint64_t operation, IsMarked const& is_marked) {
         std::size_t const at = operation % count;
-        return is_marked(of_8_[at].mark) || is_marked(of_16_[at].mark) || is_marked(of_32_[at].mark);
+        return is_marked(of_8_[at].mark) || is_marked(of_16_[at].mark) ||
+               is_marked(of_32_[at].mark);
     }
 
 private:

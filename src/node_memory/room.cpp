@@ -49,8 +49,8 @@ Room::Room(std::shared_ptr<void> memory, int rank, int ranks, std::size_t ring,
       rings_(shorts_ + static_cast<std::size_t>(ranks) * short_bytes_of_rank),
       exchange_bytes_(exchange_slot_beside(ring, ranks)), ring_bytes_(ring),
       ring_stride_(stride_of(ring, ranks)), block_(block_in(ring, ranks)), rank_(rank),
-      size_(ranks), operation_(begun), known_finished_(begun), lendable_(lendable),
-      one_domain_(ranks), domains_(one_domain_), memory_(std::move(memory)) {
+      size_(ranks), operation_(begun), known_finished_(begun), swapped_places_(rank),
+      lendable_(lendable), one_domain_(ranks), domains_(one_domain_), memory_(std::move(memory)) {
     used_by_.fill(begun);
     if (begun > 0) {
         refresh_counters();

@@ -14,8 +14,10 @@
 #include "src/node_memory/cells.hpp"
 #include "src/node_memory/domains.hpp"
 #include "src/node_memory/doorbell.hpp"
+#include "src/node_memory/not_before.hpp"
 #include "src/node_memory/short_store_choice.hpp"
 #include "src/node_memory/store_choice.hpp"
+#include "src/node_memory/swapped_places.hpp"
 #include "src/node_memory/waiter.hpp"
 
 namespace sinew::node_memory {
@@ -130,7 +132,7 @@ public:
         if (size_ != 2) return;
         together_ = true;
         in_ring_ = false;
-        swaps_ = is_place_free(operation_);
+        swaps_ = swapped_places_.is_free(operation_, known_finished_);
     }
     /// Says which call the next operation is: a number that is equal on all ranks that make the same
     /// call, and likely another one for others. It is compared where a line is read.
@@ -259,7 +261,8 @@ public:
     /// Whether the swapped place is free for the message of the next operation, which is like one after begin_together. `finished` is
     /// the last operation that this rank has finished.
     bool swapped_is_free(std::uint64_t finished) const {
-        return size_ == 2 && finished == operation_ && is_place_free(operation_ + 1);
+        return size_ == 2 && finished == operation_ &&
+               swapped_places_.is_free(operation_ + 1, known_finished_);
     }
     /// Lets the message of the current operation pass there. Requires: it was free.
     void enter_swapped() { swaps_ = true; }
@@ -322,9 +325,8 @@ public:
     }
     /// Records that this rank has read the messages of an operation.
     void note_read(Entry const& entry) {
-        int const other = 1 - rank_;
-        if (entry.together && is_swapped(entry, other))
-            places_[side_of_swapped(other, entry.operation)].read_since = true;
+        if (entry.together && is_swapped(entry, 1 - rank_))
+            swapped_places_.note_read(entry.operation);
     }
     /// Publishes that this rank has finished all operations up to this one.
     void publish_finished(std::uint64_t operation);
@@ -454,11 +456,7 @@ private:
     };
 
     std::uint64_t mark(std::size_t rounds) const { return operation_ << round_bits | rounds; }
-    /// Counters may wrap around. Those compared are not far apart, because a rank marks all its
-    /// counters again now and then.
-    static bool not_before(std::uint64_t value, std::uint64_t wanted) {
-        return static_cast<std::int64_t>(value - wanted) >= 0;
-    }
+    /// A rank marks its counters again now and then, so that those compared are not far apart.
     static constexpr std::uint64_t operations_per_refresh = std::uint64_t{1} << (62 - round_bits);
     void refresh_counters();
     static constexpr int signature_bits = 16;
@@ -469,7 +467,7 @@ private:
         Line* line = &line_at(rank_, operation_);
         if (swaps_) {
             line = &swapped(rank_, operation_).line;
-            places_[side_of_swapped(rank_, operation_)] = {operation_, false};
+            swapped_places_.note_written(operation_);
         }
         line->call.store(call_mark() | (behind ? behind_bit : 0u), std::memory_order_release);
     }
@@ -498,7 +496,7 @@ private:
         Search search;
         await(waiter, bell(), rank, [&, wanted = call_mark()] {
             if (together_ && is_here(waiter, rank, in_place, wanted)) {
-                places_[side_of_swapped(rank, operation_)].read_since = true;
+                swapped_places_.note_read(operation_);
                 return true;
             }
             // The first look leaves out the other place: as a rule nothing is there.
@@ -543,12 +541,8 @@ private:
     int side_of(int rank, std::uint64_t use, std::size_t places) const {
         return size_ == 2 ? rank ^ static_cast<int>(use / places & 1) : rank;
     }
-    /// On whose side the swapped place lies to which one of two ranks writes in an operation: in the next one it is the other rank's.
-    static std::size_t side_of_swapped(int rank, std::uint64_t operation) {
-        return static_cast<std::size_t>(rank) ^ (operation & 1);
-    }
     Swapped& swapped(int rank, std::uint64_t operation) const {
-        return controls_[side_of_swapped(rank, operation)].swapped;
+        return controls_[SwappedPlaces::place_of(rank, operation)].swapped;
     }
     /// Whether the line of a rank for the current operation is in its swapped place. Requires: it has arrived, or is this rank's.
     bool is_swapped(int rank) const { return rank == rank_ ? swaps_ : together_ && !in_ring_; }
@@ -558,12 +552,6 @@ private:
         std::uint64_t const seen =
             swapped(rank, entry.operation).line.call.load(std::memory_order_acquire);
         return seen >> signature_bits == entry.operation << signature_bits >> signature_bits;
-    }
-    /// Whether this rank may write in an operation to its swapped place: it has read there something of the other one since it last
-    /// wrote, or knows that the other has finished that operation.
-    bool is_place_free(std::uint64_t operation) const {
-        SwappedPlace const& place = places_[side_of_swapped(rank_, operation)];
-        return place.read_since || not_before(known_finished_, place.written);
     }
     Line& line_at(int rank, std::uint64_t operation) const {
         return of(side_of(rank, operation, lines)).ring[operation % lines];
@@ -609,12 +597,7 @@ private:
         false;              // two ranks wait for each other: messages may lie in the swapped places
     bool swaps_ = false;    // that of this rank does
     bool in_ring_ = false;  // that of the other rank does not
-    /// What this rank knows of a swapped place: the last operation in which it wrote there, and whether it has read there since.
-    struct SwappedPlace {
-        std::uint64_t written = 0;
-        bool read_since = true;
-    };
-    std::array<SwappedPlace, 2> places_{};
+    SwappedPlaces swapped_places_;
     struct Reading {
         ShortStoreChoice::Way way;
         std::size_t bytes = 0;
