@@ -166,7 +166,7 @@ void exchange_blocks(NodeCall const& call, std::size_t largest) {
 }  // namespace
 
 void allgather(NodeCall const& call) {
-    call.room.begin_together();
+    begin(call.room, Collective::allgather);
     std::size_t const largest = call.args.blocks.largest(call.size());
     if (way_of(largest) != Way::rounds) return gather_at_once(call, largest);
     if (call.size() == 2 && MessageExchange::fits(call.room)) return exchange_blocks(call, largest);

@@ -102,7 +102,7 @@ bool lend_all(NodeCall const& call) {
 void allreduce(NodeCall const& call) {
     std::size_t const bytes = call.args.bytes();
     Room& room = call.room;
-    room.begin_together();
+    begin(room, Collective::allreduce);
     if (bytes <= Room::line_bytes) return in_lines(call);
     if (bytes <= Room::short_bytes) return one_shot(call);
     bool const lent = bytes >= least_lent_bytes && lend_all(call);

@@ -47,7 +47,7 @@ bool can_lend(NodeCall const& call) {
 void alltoall(NodeCall const& call) {
     Room& room = call.room;
     Arguments const& args = call.args;
-    room.begin_together();
+    begin(room, Collective::alltoall);
     if (call.size() == 2 && MessageExchange::fits(room) && has_long_message(call))
         return exchange_messages(call);
     std::size_t largest = 0;

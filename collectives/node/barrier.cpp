@@ -5,7 +5,7 @@ namespace sinew::collectives::node {
 
 /// Every rank publishes that it has arrived and waits for all.
 void barrier(NodeCall const& call) {
-    call.room.begin_together();
+    begin(call.room, Collective::barrier);
     call.room.line(call.waiter);
     call.room.arrive(call.waiter);
     call.room.finish_together();

@@ -105,7 +105,7 @@ void receive(NodeCall const& call) {
 /// or slots.
 void broadcast(NodeCall const& call) {
     Room& room = call.room;
-    room.begin();
+    begin(room, Collective::broadcast);
     std::size_t const bytes = call.args.bytes();
     if (way_of(bytes) == Way::rounds) {
         if (call.at_root()) send_rounds(call);

@@ -51,7 +51,7 @@ void receive_from_all(NodeCall const& call) {
 /// Every rank publishes its block, in rounds if it is long, and the root copies them. Only the two
 /// of them need to know a block's size.
 void gather(NodeCall const& call) {
-    call.room.begin();
+    begin(call.room, Collective::gather);
     if (call.at_root()) receive_from_all(call);
     else send_to_root(call);
     call.room.finish();

@@ -47,6 +47,29 @@ struct NodeCall {
     }
 };
 
+/// Whether every rank of a collective waits for all others (see Room::begin_together).
+constexpr bool waits_for_all(Collective collective) {
+    switch (collective) {
+        case Collective::allreduce:
+        case Collective::reduce_scatter:
+        case Collective::reduce_scatter_block:
+        case Collective::allgather:
+        case Collective::allgatherv:
+        case Collective::alltoall:
+        case Collective::alltoallv:
+        case Collective::barrier:
+            return true;
+        default:
+            return false;
+    }
+}
+
+/// Begins the operation of a collective. All ranks call it alike, however they go on.
+inline void begin(Room& room, Collective collective) {
+    if (waits_for_all(collective)) room.begin_together();
+    else room.begin();
+}
+
 /// All blocks together.
 inline std::size_t total_bytes(NodeCall const& call) {
     std::size_t total = 0;

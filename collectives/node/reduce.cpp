@@ -49,7 +49,7 @@ void stream_to_root(NodeCall const& call, bool bypass) {
 /// as an allreduce of which only the root collects the result.
 void reduce(NodeCall const& call) {
     Room& room = call.room;
-    room.begin();
+    begin(room, Collective::reduce);
     std::size_t const bytes = call.args.bytes();
     if (way_of(bytes) == Way::rounds) {
         auto trial = begin_trial(call, Pattern::reduce, bytes);

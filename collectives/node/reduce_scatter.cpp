@@ -169,7 +169,7 @@ bool reduce_by_domain(NodeCall const& call, std::size_t total) {
 }  // namespace
 
 void reduce_scatter(NodeCall const& call) {
-    call.room.begin_together();
+    begin(call.room, Collective::reduce_scatter);
     std::size_t const total = total_bytes(call);
     std::size_t const published = most_published(call, total);
     if (way_of(published) != Way::rounds) return reduce_own_at_once(call, published);

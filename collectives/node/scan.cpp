@@ -13,7 +13,7 @@ public:
         : call_(call), room_(call.room), inclusive_(inclusive) {}
 
     void run() {
-        room_.begin();
+        begin(room_, Collective::scan);
         if (way_of(call_.args.bytes()) != Way::rounds) at_once();
         else in_rounds();
         room_.finish();

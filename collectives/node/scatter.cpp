@@ -6,7 +6,7 @@ namespace sinew::collectives::node {
 /// The root publishes a block for each rank. Only the two of them need to know a block's size.
 void scatter(NodeCall const& call) {
     Room& room = call.room;
-    room.begin();
+    begin(room, Collective::scatter);
     if (call.at_root()) {
         PairwiseSender sender(call, [&](int to) { return call.args.in_block(to); });
         if (sender.rounds() > 0) {

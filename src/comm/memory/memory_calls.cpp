@@ -80,21 +80,6 @@ private:
     std::chrono::steady_clock::time_point start_;
 };
 
-/// As the algorithms of these collectives say in collectives/node.
-constexpr bool all_wait_for_all(Collective collective) {
-    switch (collective) {
-        case Collective::allreduce:
-        case Collective::reduce_scatter:
-        case Collective::reduce_scatter_block:
-        case Collective::allgather:
-        case Collective::alltoall:
-        case Collective::barrier:
-            return true;
-        default:
-            return false;
-    }
-}
-
 bool has_rank(Room const& room, int root) { return root >= 0 && root < room.size(); }
 
 }  // namespace
@@ -127,8 +112,7 @@ public:
     NodeCall begin(Room& room, Collective collective, int root, std::size_t bytes) {
         static collectives::Arguments const none;
         room.sign(signature_of(collective, root, bytes));
-        if (all_wait_for_all(collective)) room.begin_together();
-        else room.begin();
+        collectives::node::begin(room, collective);
         return {room, *this, none};
     }
 
