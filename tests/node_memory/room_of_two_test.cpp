@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <deque>
 #include <random>
@@ -210,6 +211,26 @@ TEST(RoomOfTwo, RefusesAnotherCallInEitherPlace) {
         swapped ? two.second.begin() : two.second.begin_together();
         EXPECT_THROW(two.second.await_line(waiter, 0), Refused);
     }
+}
+
+TEST(RoomOfTwo, AReaderTellsTheWriterHowLongItReads) {
+    constexpr std::size_t bytes = 4096;
+    TwoRooms two;
+    std::array<bool, 2> tried{};
+    for (int i = 0; i < 40; ++i) {
+        two.first.begin();
+        two.second.begin();
+        auto const way = ShortStoreChoice::trial_of(two.first.operation());
+        two.second.begin_reading(bytes);
+        two.second.finish();
+        two.first.finish();
+        if (way.timed) tried[way.other ? 1 : 0] = true;
+        for (bool const other : {false, true}) {
+            float const time = two.first.read_time_of_other({.other = other}, bytes);
+            EXPECT_EQ(std::isfinite(time), tried[other ? 1 : 0]) << other << " after " << i;
+        }
+    }
+    EXPECT_TRUE(tried[0] && tried[1]);
 }
 
 // Where a message lies depends on its size.
