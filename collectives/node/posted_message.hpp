@@ -3,10 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 
-#include "src/node_memory/room.hpp"
+#include "collectives/node/node_call.hpp"
 
 namespace sinew::collectives::node {
 
@@ -59,7 +58,9 @@ public:
         std::byte* const to = in_cell(plan_)   ? room.free_cell(plan_.bytes)
                               : in_slot(plan_) ? room.free_short_slot(plan_.bytes)
                                                : room.free_line();
-        if (!message.empty()) std::memcpy(to, message.data(), message.size());
+        bool const one_way = plan_.pattern != Pattern::all_to_all;
+        if (in_slot(plan_) && one_way) store_ahead(room, to, message);
+        else copy(to, message);
         if (in_cell(plan_)) room.publish_cell(plan_.bytes);
         else room.publish_line(some_behind_);
     }

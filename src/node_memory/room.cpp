@@ -109,7 +109,10 @@ void Room::look_for_finished(Waiter& waiter, std::uint64_t operation, std::uint6
 
 /// Whether a mark of an operation is in any place where a rank may put it.
 bool Room::has_marked(int rank, std::uint64_t operation) const {
-    auto const is_there = [operation](auto const& call) { return is_of(operation, call); };
+    // A place that was never used is zero, as a mark of the operation to which the numbers return would be.
+    auto const is_there = [operation](auto const& call) {
+        return call.load(std::memory_order_relaxed) != 0 && is_of(operation, call);
+    };
     return is_there(line_at(rank, operation).call) || of(rank).cells.any_is(operation, is_there) ||
            (size_ == 2 && is_there(swapped(rank, operation).line.call));
 }

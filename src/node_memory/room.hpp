@@ -296,14 +296,14 @@ public:
     }
     /// For looks in vain at where the mark of a rank is awaited.
     struct Search {
-        int looks = 0;
+        unsigned looks = 0;
         bool found = false;
     };
     /// Called after each such look. Whether the rank makes another call: its mark of the operation is where this rank does not wait for it.
     /// Those places are looked at now and then only, because their writer must claim the lines again.
     [[gnu::always_inline]] bool is_elsewhere(Search& search, int rank,
                                              std::uint64_t operation) const {
-        constexpr int looks_per_search = 64;
+        constexpr unsigned looks_per_search = 64;
         if (++search.looks % looks_per_search != 0) [[likely]]
             return false;
         // What had been found before this look, and was awaited, would have ended it.

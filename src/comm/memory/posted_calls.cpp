@@ -65,6 +65,7 @@ private:
         CallWaiter(Posted& call, std::optional<Clock::time_point> until)
             : MemoryWaiter(call.calls_->state_), call_(call), until_(until) {}
         std::chrono::nanoseconds idle(int round, int peer) override {
+            call_.calls_->progress();  // finds, too, that the peer makes another call
             auto const longest = MemoryWaiter::idle(round, peer);
             if (!until_) return longest;
             auto const now = Clock::now();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Short non-blocking calls over the node's memory, which the caller's thread begins and ends.
+#include <functional>
 #include <numeric>
 
 #include "tests/comm/ranks.hpp"
@@ -295,6 +296,39 @@ TEST(PostedCalls, AreComparedWithTheCallsOfTheOthers) {
             leaving.wait_for_others();
         });
     }
+}
+
+// Rank 0's message is where a rank that waits for it does not look at first. No deadline ends the wait.
+TEST(PostedCalls, FindACallWhoseMessageLiesElsewhere) {
+    Variable const unchecked("SINEW_CHECK", "0");
+    using Call = std::function<void(Communicator&, std::span<float>)>;
+    Call const allreduce = [](Communicator& comm, std::span<float> data) {
+        EXPECT_THROW(comm.allreduce(data, sum), Error);
+    };
+    Call const broadcast = [](Communicator& comm, std::span<float> data) {
+        comm.broadcast(data.first(4));
+    };
+    for (int ranks = 2; ranks <= 3; ++ranks)
+        for (bool const together : {true, false})
+            for (int way = 0; way < 3; ++way) {
+                Leaving leaving(ranks - 1);
+                run_thread_ranks(ranks, [&](Communicator& comm) {
+                    make_room(comm);
+                    std::vector<float> data(16);
+                    if (comm.rank() == 0) {
+                        (together ? allreduce : broadcast)(comm, data);
+                        return leaving.wait_for_others();
+                    }
+                    EXPECT_THAT(thrown_by<Error>([&] {
+                                    Request request = together ? comm.ibroadcast(data, 0)
+                                                               : comm.iallreduce(data, sum);
+                                    end(request, way);
+                                }),
+                                HasSubstr("another call"))
+                        << "rank " << comm.rank() << " of " << ranks;
+                    leaving.one_is_through();
+                });
+            }
 }
 
 TEST(PostedCalls, ThatAreWrongAreRefused) {
