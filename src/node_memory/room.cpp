@@ -73,11 +73,6 @@ void Room::refresh_counters() {
     for (Counter& counter : own().stages) counter.value.store(mark(0), std::memory_order_release);
 }
 
-void Room::publish_finished(std::uint64_t operation) {
-    own().finished.value.store(operation, std::memory_order_release);
-    bell().ring();
-}
-
 bool Room::finished_by_others(std::uint64_t operation) {
     if (not_before(known_finished_, operation)) return true;
     for (int rank = 0; rank < size_; ++rank)

@@ -141,7 +141,7 @@ public:
     }
     std::uint64_t operation() const { return operation_; }
     /// Publishes that this rank reads nothing more of the current operation.
-    void finish() {
+    [[gnu::always_inline]] void finish() {
         publish_finished(operation_);
         if (reading_.way.timed) [[unlikely]]
             end_reading();
@@ -164,7 +164,8 @@ public:
     /// until they have finished `more` operations, too: each look takes the cache line from the rank
     /// that writes it, so a rank that runs ahead looks rarely. All of them must be before the current
     /// one.
-    void await_finished(Waiter& waiter, std::uint64_t operation, std::uint64_t more = 0) {
+    [[gnu::always_inline]] void await_finished(Waiter& waiter, std::uint64_t operation,
+                                               std::uint64_t more = 0) {
         if (not_before(known_finished_, operation)) [[likely]]
             return;
         look_for_finished(waiter, operation, more);
@@ -172,12 +173,12 @@ public:
 
     // Lines.
     /// The line of this rank for the current operation, free to be written.
-    std::byte* line(Waiter& waiter) {
+    [[gnu::always_inline]] std::byte* line(Waiter& waiter) {
         if (!swaps_) await_finished(waiter, operation_ - lines, lines / 2);
         return free_line();
     }
     /// Publishes the line, and all that this rank wrote before. `behind`: see Entry.
-    void publish_line(bool behind = false) {
+    [[gnu::always_inline]] void publish_line(bool behind = false) {
         mark_line(behind);
         bell().ring();
     }
@@ -212,11 +213,11 @@ public:
     }
 
     // Cells, for messages of up to Cells::most_bytes to readers for which the writer does not wait. All know the size.
-    std::byte* cell(Waiter& waiter, std::size_t bytes) {
+    [[gnu::always_inline]] std::byte* cell(Waiter& waiter, std::size_t bytes) {
         await_finished(waiter, operation_ - Cells::count, Cells::count / 2);
         return free_cell(bytes);
     }
-    void publish_cell(std::size_t bytes) {
+    [[gnu::always_inline]] void publish_cell(std::size_t bytes) {
         own().cells.mark(operation_, bytes).store(call_mark(), std::memory_order_release);
         bell().ring();
     }
@@ -229,7 +230,7 @@ public:
 
     // Short slots. `bytes` is the size of the message, or another one for which the same slots are used: the writer and the readers
     // of a slot pass the same kind. An operation may use both kinds.
-    std::byte* short_slot(Waiter& waiter, std::size_t bytes) {
+    [[gnu::always_inline]] std::byte* short_slot(Waiter& waiter, std::size_t bytes) {
         if (!swaps_ || bytes > swapped_bytes) {
             std::size_t const slots = slots_for(bytes);
             await_finished(waiter, operation_ - slots, slots / 2);
@@ -273,12 +274,12 @@ public:
         return not_before(finished, before) && finished_by_others(before);
     }
     /// The line, cell or short slot of this rank for the current operation. Requires that it is free.
-    std::byte* free_line() {
+    [[gnu::always_inline]] std::byte* free_line() {
         return (swaps_ ? swapped(rank_, operation_).line : line_at(rank_, operation_))
             .payload.data();
     }
     std::byte* free_cell(std::size_t bytes) { return own().cells.message(operation_, bytes); }
-    std::byte* free_short_slot(std::size_t bytes) {
+    [[gnu::always_inline]] std::byte* free_short_slot(std::size_t bytes) {
         if (swaps_ && bytes <= swapped_bytes) return swapped(rank_, operation_).slot.data();
         return short_of(rank_, operation_, bytes);
     }
@@ -329,7 +330,10 @@ public:
             swapped_places_.note_read(entry.operation);
     }
     /// Publishes that this rank has finished all operations up to this one.
-    void publish_finished(std::uint64_t operation);
+    [[gnu::always_inline]] void publish_finished(std::uint64_t operation) {
+        own().finished.value.store(operation, std::memory_order_release);
+        bell().ring();
+    }
     /// Records that all ranks have finished an operation, because all have entered the next one and
     /// none of them was behind.
     void note_finished(std::uint64_t operation) {

@@ -42,7 +42,7 @@ public:
     /// Records that this rank enters an operation, whose number it returns. `record` has no number yet.
     /// Reads no clock: the caller may set `entered`. The only calls on the fast path are this one and
     /// `leave`.
-    std::uint64_t enter(OperationRecord const& record) noexcept {
+    [[gnu::always_inline]] std::uint64_t enter(OperationRecord const& record) noexcept {
         std::uint64_t const sequence = sequence_ + 1;
         if (sequence > capacity_ && capacity_ < most) [[unlikely]]
             grow();
@@ -61,7 +61,7 @@ public:
     /// Sets the time at which the current operation was entered, if it is unknown: called when it waits for long.
     void note_wait() noexcept;
     /// Records that this rank has left the current operation. `with_time`: reads the clock.
-    void leave(bool with_time = false) noexcept {
+    [[gnu::always_inline]] void leave(bool with_time = false) noexcept {
         if (with_time) current()[3].store(now(), std::memory_order_relaxed);
         if (recorder_ != nullptr) [[unlikely]]
             record(sequence_);

@@ -95,21 +95,18 @@ public:
         state.busy_.store(true, std::memory_order_relaxed);
     }
     [[gnu::always_inline]] ~MemoryCall() override {
-        enter();
+        record_once();
         state().log_.leave();
         state().busy_.store(false, std::memory_order_release);
     }
 
-    /// Records that this rank is in the call. Done once, when it has published its message: the other
-    /// ranks need not wait for the record, nor for its making. A call that waits for long before that records it then.
-    void enter() noexcept {
-        if (sequence_ != 0) return;
-        sequence_ = state().log_.enter(record_());
-        if (sequence_ % OperationLog::calls_per_clock == 0) state().log_.note_wait();
-    }
+    /// Records that this rank is in the call, when it has published its message: the other ranks need not wait for the record, nor for
+    /// its making. A call that waits for long before that records it then.
+    [[gnu::noinline]] void enter() noexcept { record_once(); }
 
     /// Begins an operation of the room. `bytes`: see signature_of.
-    NodeCall begin(Room& room, Collective collective, int root, std::size_t bytes) {
+    [[gnu::always_inline]] NodeCall begin(Room& room, Collective collective, int root,
+                                          std::size_t bytes) {
         static collectives::Arguments const none;
         room.sign(signature_of(collective, root, bytes));
         collectives::node::begin(room, collective);
@@ -130,6 +127,13 @@ protected:
     }
 
 private:
+    /// Without a call, for the sake of ranks that wait for nobody: see publish_ahead.
+    [[gnu::always_inline]] void record_once() noexcept {
+        if (sequence_ != 0) return;
+        sequence_ = state().log_.enter(record_());
+        if (sequence_ % OperationLog::calls_per_clock == 0) state().log_.note_wait();
+    }
+
     Record record_;
     Invocation const* call_;
     std::uint64_t sequence_ = 0;  // not yet recorded
