@@ -7,26 +7,26 @@ namespace sinew::collectives::node {
 
 namespace {
 
-/// How a message passes: the bytes of a round, and of the slot in which the root stores it, from which the readers copy.
-struct Pieces {
-    std::size_t bytes;
-    std::size_t slot;
+/// How a message of `bytes` passes: in pieces, of which the root stores each in a slot of its own, or all in one.
+struct Passage {
+    std::size_t piece;  ///< bytes of a round
+    std::size_t slot;   ///< bytes of a slot: a piece, or the message
 
     /// Of a pair, the reader copies a piece while the root stores the next one. A message that is not longer than the second-level cache
     /// is cut for that, but has a slot for all of it, so that the root waits for no reader; longer ones gain nothing by more pieces.
-    static Pieces of(Room const& room, Domains const& domains, std::size_t bytes) {
+    static Passage of(Room const& room, Domains const& domains, std::size_t bytes) {
         constexpr std::size_t longest_cut = std::size_t{256} << 10, parts = 8,
                               least_piece = std::size_t{16} << 10;
-        std::size_t const piece = Relay::piece_of(room, domains, bytes);
-        bool const fits = bytes <= Room::depth * piece;
-        if (room.size() != 2 || bytes > longest_cut || !fits) return {piece, piece};
-        return {std::min(piece, std::max(bytes / parts / 64 * 64, least_piece)), bytes};
+        std::size_t const longest = Relay::piece_of(room, domains, bytes);
+        bool const fits = bytes <= Room::depth * longest;
+        if (room.size() != 2 || bytes > longest_cut || !fits) return {longest, longest};
+        return {std::min(longest, std::max(bytes / parts / 64 * 64, least_piece)), bytes};
     }
-    /// The slots that the root reserves.
-    std::size_t slots(std::size_t rounds) const { return slot == bytes ? rounds : 1; }
+    bool in_one_slot() const { return slot != piece; }
+    /// Where the piece of a round lies.
     std::byte* at(Room const& room, int root, std::size_t round) const {
-        if (slot == bytes) return room.contribution_of(root, round, slot);
-        return room.contribution_of(root, 0, slot) + round * bytes;
+        if (in_one_slot()) return room.contribution_of(root, 0, slot) + round * piece;
+        return room.contribution_of(root, round, slot);
     }
 };
 
@@ -34,8 +34,8 @@ struct Pieces {
 void send_rounds(NodeCall const& call) {
     Room& room = call.room;
     std::size_t const bytes = call.args.bytes();
-    Pieces const pieces = Pieces::of(room, domains_for_moves(room, bytes), bytes);
-    std::size_t const piece = pieces.bytes;
+    auto const passage = Passage::of(room, domains_for_moves(room, bytes), bytes);
+    std::size_t const piece = passage.piece;
     auto const lent = BorrowableBlock::of(room, call.args.out, bytes, BorrowableBlock::Private::no);
     lent.write(call, room.line(call.waiter), bytes);
     room.publish_line();
@@ -43,12 +43,11 @@ void send_rounds(NodeCall const& call) {
     if (lent.is_lent()) return room.await_stage_of_all(call.waiter, Stage::consumed, rounds);
     auto trial = begin_trial(call, Pattern::broadcast, bytes);
     bool const bypass = trial.stores().slots_bypass;
-    std::size_t const slots = pieces.slots(rounds);
-    room.reserve(call.waiter, slots, pieces.slot);
+    room.reserve(call.waiter, passage.in_one_slot() ? 1 : rounds, passage.slot);
     for (std::size_t round = 0; round < rounds; ++round) {
-        if (slots > 1 && round >= Room::depth)
+        if (!passage.in_one_slot() && round >= Room::depth)
             room.await_stage_of_all(call.waiter, Stage::consumed, round - Room::depth + 1);
-        store_bytes(bypass, pieces.at(room, call.rank(), round), call.args.out + round * piece,
+        store_bytes(bypass, passage.at(room, call.rank(), round), call.args.out + round * piece,
                     bytes_in_round(bytes, piece, round));
         room.publish(Stage::contributed, round + 1);
     }
@@ -59,8 +58,8 @@ void receive_rounds(NodeCall const& call, Domains const& domains) {
     Room& room = call.room;
     int const root = call.args.root;
     std::size_t const bytes = call.args.bytes();
-    Pieces const pieces = Pieces::of(room, domains, bytes);
-    std::size_t const piece = pieces.bytes;
+    auto const passage = Passage::of(room, domains, bytes);
+    std::size_t const piece = passage.piece;
     room.await_line(call.waiter, root);
     auto const lent = BorrowableBlock::from(call, root, room.line_of(root), bytes);
     if (lent.is_lent()) {
@@ -70,7 +69,7 @@ void receive_rounds(NodeCall const& call, Domains const& domains) {
     bool const past_cache = moves_leave_cache(call.ranks(), bytes);
     for (std::size_t round = 0; round < rounds_of(bytes, piece); ++round) {
         call.await_contributed(root, round + 1);
-        store_bytes(past_cache, call.args.out + round * piece, pieces.at(room, root, round),
+        store_bytes(past_cache, call.args.out + round * piece, passage.at(room, root, round),
                     bytes_in_round(bytes, piece, round));
         room.publish(Stage::consumed, round + 1);
     }
@@ -82,8 +81,8 @@ void receive_slices(NodeCall const& call, Domains const& domains) {
     Room& room = call.room;
     int const root = call.args.root;
     std::size_t const bytes = call.args.bytes();
-    Pieces const pieces_of_root = Pieces::of(room, domains, bytes);
-    std::size_t const piece = pieces_of_root.bytes;
+    auto const passage = Passage::of(room, domains, bytes);
+    std::size_t const piece = passage.piece;
     std::size_t const rounds = rounds_of(bytes, piece);
     constexpr std::size_t pieces = 1;
     Relay const relay(call, domains, piece);
@@ -99,7 +98,7 @@ void receive_slices(NodeCall const& call, Domains const& domains) {
                         [&](std::byte* to, std::size_t offset, std::size_t length) {
                             if (lent.is_lent())
                                 return lent.read(call, root, to, length, step * piece + offset);
-                            copy(to, {pieces_of_root.at(room, root, step) + offset, length});
+                            copy(to, {passage.at(room, root, step) + offset, length});
                         });
             room.publish(Stage::delivered, step + 1);
         }

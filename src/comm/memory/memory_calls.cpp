@@ -101,7 +101,8 @@ public:
     }
 
     /// Records that this rank is in the call, when it has published its message: the other ranks need not wait for the record, nor for
-    /// its making. A call that waits for long before that records it then.
+    /// its making. A call that waits for long before that records it then. A call of its own: a rank that looks earlier for the others'
+    /// messages just misses them more often (allgather of 256 B between near cores: 66 ns so, 94 compiled in).
     [[gnu::noinline]] void enter() noexcept { record_once(); }
 
     /// Begins an operation of the room. `bytes`: see signature_of.
