@@ -15,6 +15,7 @@
 #include "src/node_memory/domains.hpp"
 #include "src/node_memory/doorbell.hpp"
 #include "src/node_memory/not_before.hpp"
+#include "src/node_memory/read_times.hpp"
 #include "src/node_memory/short_store_choice.hpp"
 #include "src/node_memory/store_choice.hpp"
 #include "src/node_memory/swapped_places.hpp"

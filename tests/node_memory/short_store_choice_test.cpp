@@ -45,21 +45,5 @@ TEST(ShortStoreChoice, StoresPlainlyIfItHardlyMatters) {
     EXPECT_LT(calls_by_the_other_way(choice, 0, 40000, 2048, 5e-7F, 4.9e-7F), 400);
 }
 
-TEST(ReadTimes, KeepTheLeastOfTheLatestTrial) {
-    ReadTimes times;
-    ShortStoreChoice::Way const plain{.other = false, .timed = true},
-        other{.other = true, .timed = true};
-    EXPECT_EQ(times.least(plain, 4096), std::numeric_limits<float>::infinity());
-    times.report(0, plain, 4096, 3e-6F);
-    times.report(1, plain, 4096, 2e-6F);
-    times.report(2, plain, 4096, 4e-6F);
-    times.report(3, other, 4096, 1e-6F);
-    EXPECT_EQ(times.least(plain, 4096), 2e-6F);
-    EXPECT_EQ(times.least(other, 4096), 1e-6F);
-    EXPECT_EQ(times.least(plain, 64), std::numeric_limits<float>::infinity());
-    times.report(ShortStoreChoice::operations_per_trial, plain, 4096, 5e-6F);
-    EXPECT_EQ(times.least(plain, 4096), 5e-6F) << "the machine has changed";
-}
-
 }  // namespace
 }  // namespace sinew::node_memory
