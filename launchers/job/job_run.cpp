@@ -27,6 +27,7 @@
 #include "src/base/bytes.hpp"
 #include "src/base/env.hpp"
 #include "src/base/log.hpp"
+#include "src/base/scope_exit.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::launch {
@@ -106,6 +107,8 @@ int JobRun::run() {
     auto const signals = loop_.signals(
         {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH},
         [this](int number) { on_signal(number); });
+    // Before signals end this process again: the second Ctrl-C may come when the job has ended.
+    ScopeExit const removal([this] { folder_.reset(); });
     accept_signals();
     open_dashboard();
     if (options_.timeout)

@@ -260,9 +260,12 @@ TEST(PostedCalls, EndWithTheReasonOfARankThatGaveUp) {
     Variable const unchecked("SINEW_CHECK", "0");
     for (int way = 0; way < 3; ++way) {
         Leaving leaving(1);
+        std::atomic<bool> has_room{false};
         run_thread_ranks(2, [&](Communicator& comm) {
             make_room(comm);
+            if (comm.rank() == 0) has_room = true;
             if (comm.rank() == 1) {
+                wait_until([&] { return has_room.load(); });  // else its barrier may fail instead
                 comm.state().abandon("it has had enough");
                 return leaving.wait_for_others();
             }
