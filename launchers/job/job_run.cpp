@@ -108,7 +108,10 @@ int JobRun::run() {
         {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH},
         [this](int number) { on_signal(number); });
     // Before signals end this process again: the second Ctrl-C may come when the job has ended.
-    ScopeExit const removal([this] { folder_.reset(); });
+    ScopeExit const removal([this] {
+        agents_.reset();
+        remove_folders();
+    });
     accept_signals();
     open_dashboard();
     if (options_.timeout)
@@ -263,12 +266,16 @@ void JobRun::leave_output_behind() {
         if (count <= 0) break;
         left.remove_prefix(static_cast<std::size_t>(count));
     }
+    remove_folders();
+    ::_exit(machine_.exit_code());
+}
+
+void JobRun::remove_folders() {
     root_.reset();
     folder_.reset();
     control_.reset();
     dashboard_.reset();
     name_.release();
-    ::_exit(machine_.exit_code());
 }
 
 // A root that hands over is not the end of the job.

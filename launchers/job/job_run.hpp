@@ -99,6 +99,8 @@ private:
     std::string closing_lines() const;
     void write_summary(int exit_code) const;
     [[noreturn]] void leave_output_behind();
+    /// With those whose sockets lie in them.
+    void remove_folders();
     void notice(std::string const& line, int verbosity = 0);
 
     RunOptions options_;

@@ -153,25 +153,28 @@ TEST_F(Signals, WhileAgentsStartEndTheJob) {
     EXPECT_EQ(job.wait(Seconds(20)).code, 128 + SIGINT);
 }
 
-/// The folder that a `sinew run` of this test has made for itself, also under the name that it has while it is removed.
-std::filesystem::path folder_of_run() {
+/// A folder of a `sinew run` of this test, also under the name that it has while it is removed.
+std::filesystem::path folder_named(std::string const& part) {
     for (auto const& each : std::filesystem::directory_iterator(std::getenv("SINEW_TMPDIR")))
-        if (each.path().filename().string().find("-run") != std::string::npos) return each.path();
+        if (each.path().filename().string().find(part) != std::string::npos) return each.path();
     return {};
 }
 
 // The second signal of a user, or of `sinew serve`, may come when the job has ended.
-TEST_F(Signals, DoNotEndItBeforeItsFolderIsRemoved) {
-    Launched job({"-n", "1", "sh", "-c", "echo ready; exec sleep 100"});
-    ASSERT_TRUE(job.says("ready"));
-    auto const folder = folder_of_run();
-    ASSERT_FALSE(folder.empty());
-    for (int i = 0; i < 5000; ++i) std::ofstream(folder / text(i));  // its removal takes a while
-    job.signal(SIGTERM);
-    while (std::filesystem::exists(folder) && !job.ends_within(Seconds(0))) {}
-    job.signal(SIGINT);
-    EXPECT_EQ(job.wait().code, 128 + SIGTERM);
-    EXPECT_EQ(folder_of_run(), "");
+TEST_F(Signals, DoNotEndItBeforeItsFoldersAreRemoved) {
+    for (std::string const part : {"-run", "-job-"}) {
+        Launched job({"-n", "1", "sh", "-c", "echo ready; exec sleep 100"});
+        ASSERT_TRUE(job.says("ready"));
+        auto const folder = folder_named(part);
+        ASSERT_FALSE(folder.empty());
+        for (int i = 0; i < 5000; ++i)
+            std::ofstream(folder / text(i));  // its removal takes a while
+        job.signal(SIGTERM);
+        while (std::filesystem::exists(folder) && !job.ends_within(Seconds(0))) {}
+        job.signal(SIGINT);
+        EXPECT_EQ(job.wait().code, 128 + SIGTERM);
+        EXPECT_EQ(folder_named(part), "");
+    }
 }
 
 }  // namespace
