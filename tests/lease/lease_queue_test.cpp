@@ -22,7 +22,7 @@ protected:
 
     bool gpu_is_taken(int index) const { return is_locked(folder(), layout::gpu_number(index)); }
     bool queue_becomes(int length) const {
-        return eventually([&] { return queue_length(folder()) == length; });
+        return eventually([&] { return sleep_in_queue(folder(), length); });
     }
     std::string const& folder() const { return options_.folder; }
 
@@ -126,7 +126,7 @@ TEST_F(LeaseQueue, KeepsTheOrderOfTwentyProcesses) {
     ASSERT_EQ(order.size(), static_cast<std::size_t>(processes));
     // Those that fit beside each other may write in any order; the others have the order of the queue.
     for (int i = 0; i + 3 < processes; i += 4)
-        EXPECT_EQ(order[static_cast<std::size_t>(i) + 3], i + 3);
+        EXPECT_EQ(order[static_cast<std::size_t>(i) + 3], i + 3) << testing::PrintToString(order);
 }
 
 TEST_F(LeaseQueue, GoesOnWhenMoreLeasesEndThanOneWaitCanWatch) {

@@ -4,14 +4,20 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
+#include <fstream>
 #include <functional>
 #include <optional>
+#include <set>
 #include <sinew/lease.hpp>
+#include <sstream>
 #include <string>
 #include <thread>
 
@@ -128,6 +134,36 @@ inline int count_locks(std::string const& folder, ByteRange range) {
 }
 /// How many processes wait for a lease, with the one whose turn it is.
 inline int queue_length(std::string const& folder) { return count_locks(folder, layout::queue); }
+/// The first bytes of the locks that processes sleep for, as the kernel lists them:
+/// "1: -> OFDLCK ADVISORY  READ -1 fe:00:10977595 7 7".
+inline std::set<std::int64_t> awaited_locks(std::string const& folder) {
+    struct ::stat about {};
+    if (::stat((folder + "/leases").c_str(), &about) != 0) return {};
+    auto const inode = ':' + std::to_string(about.st_ino);
+    std::set<std::int64_t> awaited;
+    std::ifstream in("/proc/locks");
+    for (std::string line; std::getline(in, line);) {
+        std::istringstream words(line);
+        std::string number, arrow, kind, mode, type, pid, where;
+        std::int64_t begin = 0;
+        if (words >> number >> arrow >> kind >> mode >> type >> pid >> where >> begin &&
+            arrow == "->" && where.ends_with(inode))
+            awaited.insert(begin);
+    }
+    return awaited;
+}
+/// Whether this many processes sleep in the queue, in places that are theirs: one that has just locked its place may leave it
+/// for a later one, if somebody else has come meanwhile. A lease is held, for which the first one waits.
+inline bool sleep_in_queue(std::string const& folder, int processes) {
+    auto const places =
+        LockFile(folder).positions_of_others(layout::queue);  // from the last to the first
+    if (static_cast<int>(places.size()) != processes) return false;
+    if (places.empty()) return true;
+    auto const awaited = awaited_locks(folder);
+    return std::all_of(places.begin() + 1, places.end(),
+                       [&](auto place) { return awaited.count(place) != 0; }) &&
+           awaited.lower_bound(layout::holders.begin) != awaited.end();
+}
 inline bool is_locked(std::string const& folder, ByteRange range) {
     return LockFile(folder).lock_of_others(range).has_value();
 }
