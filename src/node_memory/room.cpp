@@ -165,14 +165,17 @@ void Room::await_lines_of_crowd(Waiter& waiter) {
     constexpr int looks_before_yield = 8;
     note_processor();
     int missing = 0;
+    auto const all_have_entered = [&] {
+        while (missing < size_ && (missing == rank_ || has_entered(missing))) ++missing;
+        return missing == size_;
+    };
     for (int yields = waiter.yields(); yields > 0; --yields) {
         for (int look = 0; look < looks_before_yield; ++look) {
-            while (missing < size_ && (missing == rank_ || has_entered(missing))) ++missing;
-            if (missing == size_) return;
+            if (all_have_entered()) return;
             if (needs_own_processor(missing)) break;
             relax();
         }
-        pause_between_polls();
+        if (!yield_between_polls()) bell().sleep(all_have_entered, longest_nap);
     }
 }
 

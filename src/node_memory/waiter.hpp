@@ -58,6 +58,9 @@ inline void wait_a_moment() {
 #endif
 }
 
+/// For so long a rank sleeps at most until its peers wake it, instead of a nap between two yields.
+inline constexpr std::chrono::microseconds longest_nap{200};
+
 /// Waits until `ready()` is true.
 template <class Ready>
 void await(Waiter& waiter, Doorbell& bell, int peer, Ready const& ready) {
@@ -68,7 +71,7 @@ void await(Waiter& waiter, Doorbell& bell, int peer, Ready const& ready) {
     }
     for (int i = waiter.yields(); i > 0; --i) {
         if (ready()) return;
-        pause_between_polls();
+        if (!yield_between_polls()) bell.sleep(ready, longest_nap);
     }
     for (int round = 0; !ready(); ++round) {
         auto const longest = waiter.idle(round, peer);

@@ -32,15 +32,17 @@ void PollingPause::yielded(std::chrono::nanoseconds took) {
     next_ = std::min(2 * next_, most_naps);
 }
 
-void pause_between_polls() {
+bool yield_between_polls() {
     thread_local PollingPause pause;
-    if (pause.naps()) {
-        std::this_thread::sleep_for(nap);
-        return;
-    }
+    if (pause.naps()) return false;
     auto const before = std::chrono::steady_clock::now();
     ::sched_yield();
     pause.yielded(std::chrono::steady_clock::now() - before);
+    return true;
+}
+
+void pause_between_polls() {
+    if (!yield_between_polls()) std::this_thread::sleep_for(nap);
 }
 
 }  // namespace sinew

@@ -23,7 +23,11 @@ private:
     int left_ = 0, next_ = 16;
 };
 
-/// Yields, or naps for about 20 us, as the calling thread's PollingPause decides. Thread-safe.
+/// Yields, or returns false if the calling thread's PollingPause decides for a nap. The caller then sleeps until its peers wake it,
+/// which is shorter than a nap by the clock. Thread-safe.
+bool yield_between_polls();
+
+/// Yields, or naps for about 20 us. Thread-safe.
 void pause_between_polls();
 
 }  // namespace sinew

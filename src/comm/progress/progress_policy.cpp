@@ -48,13 +48,14 @@ std::chrono::nanoseconds ProgressPolicy::idle_on_memory(int round,
     int const peer = channel.waiting_for();
     bool const sleeps = operation_ == nullptr && round >= yields_before_sleep;
     // The peer may be in a call of the medium that needs this rank's help: a message of the
-    // application that is longer than the medium buffers.
+    // application that is longer than the medium buffers. The medium may yield, too.
     if (sleeps || round % rounds_per_progress == rounds_per_progress - 1) transport_.progress();
-    if (!sleeps) pause(round);
+    if (operation_ != nullptr) pause(round);
     else engine_.drive();
+    bool const naps = operation_ == nullptr && !sleeps && !yield_between_polls();
     if (sleeps || operation_ != nullptr || round % rounds_per_clock == 0)
         keep_time(round, peer, channel.current_step(), channel.steps());
-    return sleeps ? sleep_on_memory : std::chrono::nanoseconds{};
+    return sleeps || naps ? sleep_on_memory : std::chrono::nanoseconds{};
 }
 
 void ProgressPolicy::look_on_memory(int round, int peer) {
