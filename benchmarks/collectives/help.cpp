@@ -30,7 +30,8 @@ What to run
                         owner writes its input and reads its output in between, outside the timing;
                         both (default reused; both with --peer). Every ratio is of one variant
   --peer NAME,...       openmpi or mpich (the one this program is built with), mpi (whichever),
-                        gloo, gloo_ring_chunked, gloo_halving_doubling, gloo_bcube;
+                        with f16 and bf16 by an MPI operation made of our kernel; gloo,
+                        gloo_ring_chunked, gloo_halving_doubling, gloo_bcube;
                         openmpi_forced: every algorithm of Open MPI's coll/tuned;
                         openmpi_components: its coll/han, sm, adapt, xhc, acoll where present;
                         mpi_nonblocking: MPI_Iallreduce and MPI_Wait, and so on, of the first;
@@ -77,8 +78,8 @@ peers" is the one with the lowest ratio in that row. On one node, "of limit" is 
 the machine allows / ours: every input read once and every output written once at the rate at which
 the same processors copy as much, or if that is longer, one transfer of a cache line, or an exchange
 or hand-over between two processors of what they must get, in the fastest way known (with more ranks
-than processors: context switches, and of allreduce, the time of threads of one process, one on each
-processor, that have the vectors of all ranks). Calls with a root are timed back to back, so they show how far the root can run ahead, for
+than processors: that and the context switches; of allreduce, instead of copies, the time of threads of
+one process, one on each processor, that have the vectors of all ranks). Calls with a root are timed back to back, so they show how far the root can run ahead, for
 all alike; `live` makes the ranks meet before each call.
 state says how near the cores of ranks 0 and 1 were (round trip of one cache line): near below 220 ns,
 else far; mixed when that changed during a row; oversubscribed with more ranks than processors.

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <sinew/error.hpp>
 #include <sinew/mpi.hpp>
 #include <vector>
 
+#include "benchmarks/peers/mpi_halves.hpp"
 #include "benchmarks/support/text.hpp"
 
 namespace sinew::bench {
@@ -20,9 +22,13 @@ struct Call {
         : comm(comm_), in(load.in().data), out(load.out().data),
           count(static_cast<int>(load.problem().count)),
           in_count(static_cast<int>(load.problem().in_count())),
-          part(static_cast<int>(load.problem().part())), type(mpi::to_mpi(load.problem().type)),
-          op(is_reduction(load.problem().collective) ? mpi::to_mpi(load.problem().op)
-                                                     : MPI_OP_NULL) {
+          part(static_cast<int>(load.problem().part())),
+          type(is_half(load.problem().type) ? MPI_UINT16_T : mpi::to_mpi(load.problem().type)) {
+        if (is_reduction(load.problem().collective)) {
+            if (is_half(load.problem().type))
+                op = of_halves.emplace(load.problem().op, load.problem().type).get();
+            else op = mpi::to_mpi(load.problem().op);
+        }
         int offset = 0, received = 0;
         for (std::size_t const elements : load.problem().parts) {
             counts.push_back(static_cast<int>(elements));
@@ -40,7 +46,8 @@ struct Call {
     int count, in_count, part;
     std::vector<int> counts, offsets, received_counts, received_offsets;
     MPI_Datatype type;
-    MPI_Op op;
+    std::optional<HalvesOperation> of_halves;
+    MPI_Op op = MPI_OP_NULL;
     int root = Problem::root;
 };
 
@@ -140,7 +147,7 @@ std::function<void()> bind_mpi(MPI_Comm comm, Workload const& load, bool nonbloc
     auto const most = std::max(problem.count, problem.out_count());
     if (most > static_cast<std::size_t>(std::numeric_limits<int>::max())) return {};
     try {
-        auto const call = std::make_shared<Call const>(comm, load);
+        auto const call = std::make_shared<Call>(comm, load);
         if (nonblocking) {
             if (!has_nonblocking(problem.collective)) return {};
             return [call, collective = problem.collective] {

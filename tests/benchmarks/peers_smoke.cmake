@@ -6,7 +6,7 @@ cmake_minimum_required(VERSION 3.25)
 file(REMOVE_RECURSE ${FOLDER})
 file(MAKE_DIRECTORY ${FOLDER})
 execute_process(
-    COMMAND ${LAUNCH} ${PROGRAM} --op allreduce,broadcast --sizes 8 --rounds 3 --warmup 1 --budget 0.1
+    COMMAND ${LAUNCH} ${PROGRAM} --op allreduce,broadcast --dtype f32,bf16 --sizes 8 --rounds 3 --warmup 1 --budget 0.1
         --nonblocking
         --peer openmpi,mpi_nonblocking,openmpi_forced,openmpi_components --own-session --tail --json ${FOLDER}/run.json
     RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
@@ -23,8 +23,8 @@ file(STRINGS ${FOLDER}/run.json lines)
 list(POP_FRONT lines run)
 string(JSON own GET "${run}" run own_sessions)
 list(LENGTH lines rows)
-if(NOT own OR NOT rows EQUAL 8)
-    message(FATAL_ERROR "peers smoke: ${rows} rows (8 expected), sessions of their own: ${own}\n${output}")
+if(NOT own OR NOT rows EQUAL 16)
+    message(FATAL_ERROR "peers smoke: ${rows} rows (16 expected), sessions of their own: ${own}\n${output}")
 endif()
 foreach(line IN LISTS lines)
     string(JSON collective GET "${line}" collective)

@@ -67,19 +67,19 @@ TEST(LeastHandedOver, IsWhatSomeRankMustGetOrGive) {
     EXPECT_DOUBLE_EQ(least_handed_over(broadcast, 1, 100), 0);
 }
 
-TEST(LeastTime, WithTooManyRanksIsThatOfTheSwitches) {
-    EXPECT_DOUBLE_EQ(*least_us(allreduce, 4, 8, machine(1500), not_known), 1.5);
-    EXPECT_DOUBLE_EQ(*least_us(allreduce, 8, 8, machine(1500), not_known), 4.5);
+TEST(LeastTime, WithTooManyRanksHasTheSwitchesToo) {
+    EXPECT_NEAR(*least_us(allreduce, 4, 8, machine(1500), not_known), 1.5, 0.01);
+    EXPECT_NEAR(*least_us(allreduce, 8, 8, machine(1500), not_known), 4.5, 0.01);
     // 4 ranks move twice as much as 2, by the same processors.
     EXPECT_NEAR(*least_us(allreduce, 4, 1 << 24, machine(1500), not_known),
-                8.0 * (1 << 24) / 50e9 * 1e6, 1e-6);
+                8.0 * (1 << 24) / 50e9 * 1e6 + 1.5, 1e-6);
 }
 
-TEST(LeastTime, OfAnAllreduceWithTooManyRanksIsThatOfTheSums) {
+TEST(LeastTime, OfAnAllreduceWithTooManyRanksIsThatOfTheSumsAndSwitches) {
     MachineLimits limits = machine(1500);
     limits.sums = {{1 << 16, 20, 1 << 14}, {1 << 18, 80, 1 << 16}};
-    EXPECT_DOUBLE_EQ(*least_us(allreduce, 4, 1 << 16, limits, not_known), 20);
-    EXPECT_DOUBLE_EQ(*least_us(allreduce, 4, 8, limits, not_known), 1.5);
+    EXPECT_DOUBLE_EQ(*least_us(allreduce, 4, 1 << 16, limits, not_known), 21.5);
+    EXPECT_NEAR(*least_us(allreduce, 4, 8, limits, not_known), 1.5 + sum_us(limits.sums, 8), 0.01);
     EXPECT_LT(*least_us(allgather, 4, 1 << 16, limits, not_known), 20);
 }
 
