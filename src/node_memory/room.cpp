@@ -32,7 +32,7 @@ std::size_t block_in(std::size_t ring, int ranks) {
     return std::min(ring / blocks / 64 * 64, largest);
 }
 
-constexpr std::size_t short_bytes_of_rank = Room::short_slots * Room::short_stride;
+constexpr std::size_t short_bytes_of_rank = Room::short_slots * RoomLayout::short_stride;
 
 }  // namespace
 
@@ -147,36 +147,49 @@ int Room::note_processor() {
     return here;
 }
 
-/// Whether a rank that has not entered the current operation runs on this rank's processor, or may.
-bool Room::needs_own_processor(int first_missing) {
-    int const here = note_processor();
-    for (int rank = first_missing; rank < size_; ++rank) {
-        if (rank == rank_ || has_entered(rank)) continue;
-        int const there = of(rank).processor.load(std::memory_order_relaxed);
-        if (there == here || there == 0) return true;
+constexpr int looks_at_lines = 8, looks_at_stages = 64;
+
+/// Where ranks share processors: waits until `ready()`, or for some yields. A rank that waits must give way, at once, to a rank on its own
+/// processor that `is_behind(rank)`: others may wait for that one, too. While there is none, to give way gains nothing, and takes as long as
+/// some 30 looks; `most_looks` are done before it nevertheless, since a rank may have come to this processor meanwhile.
+template <class Ready, class IsBehind>
+void Room::give_way_until(Ready const& ready, IsBehind const& is_behind, int most_looks,
+                          Waiter& waiter) {
+    int here = note_processor();
+    auto const another_needs_it = [&] {
+        for (int rank = 0; rank < size_; ++rank) {
+            if (rank == rank_ || !is_behind(rank)) continue;
+            int const there = of(rank).processor.load(std::memory_order_relaxed);
+            if (there == here || there == 0) return true;
+        }
+        return false;
+    };
+    for (int yields = waiter.yields(); yields > 0; --yields) {
+        for (int looks = 0; looks < most_looks; ++looks) {
+            if (ready()) return;
+            if (another_needs_it()) break;
+            relax();
+        }
+        if (!yield_between_polls()) bell().sleep(ready, longest_nap);
+        here = note_processor();
     }
-    return false;
 }
 
-/// Among ranks that share processors, one that waits for all must give way to the others on its own processor, and at once; when they
-/// have all entered the operation, nothing is gained by giving way. Returns when all have entered, or after some yields.
 void Room::await_lines_of_crowd(Waiter& waiter) {
-    // A rank may have come to this processor since it said where it runs.
-    constexpr int looks_before_yield = 8;
-    note_processor();
     int missing = 0;
     auto const all_have_entered = [&] {
         while (missing < size_ && (missing == rank_ || has_entered(missing))) ++missing;
         return missing == size_;
     };
-    for (int yields = waiter.yields(); yields > 0; --yields) {
-        for (int look = 0; look < looks_before_yield; ++look) {
-            if (all_have_entered()) return;
-            if (needs_own_processor(missing)) break;
-            relax();
-        }
-        if (!yield_between_polls()) bell().sleep(all_have_entered, longest_nap);
-    }
+    give_way_until(
+        all_have_entered, [&](int rank) { return rank >= missing && !has_entered(rank); },
+        looks_at_lines, waiter);
+}
+
+void Room::await_stage_in_crowd(Waiter& waiter, int rank, Stage stage, std::size_t rounds) {
+    give_way_until([&] { return reached(rank, stage, rounds); },
+                   [&](int other) { return !reached(other, stage, rounds); }, looks_at_stages,
+                   waiter);
 }
 
 void Room::await_lines(Waiter& waiter) {

@@ -11,30 +11,16 @@
 #include <span>
 #include <utility>
 
-#include "src/node_memory/cells.hpp"
 #include "src/node_memory/domains.hpp"
-#include "src/node_memory/doorbell.hpp"
+#include "src/node_memory/lendable.hpp"
 #include "src/node_memory/not_before.hpp"
-#include "src/node_memory/read_times.hpp"
+#include "src/node_memory/room_layout.hpp"
 #include "src/node_memory/short_store_choice.hpp"
 #include "src/node_memory/store_choice.hpp"
 #include "src/node_memory/swapped_places.hpp"
 #include "src/node_memory/waiter.hpp"
 
 namespace sinew::node_memory {
-
-/// Finds which memory of this process the other ranks of the node can access, too.
-class Lendable {
-public:
-    virtual ~Lendable() = default;
-    /// Returns an offset, never 0, that means these bytes in every process of the node; 0 if they
-    /// do not all lie in shared memory.
-    virtual std::uint64_t offset_of(void const* data, std::size_t bytes) const = 0;
-    /// The address of an offset in this process.
-    virtual std::byte* at(std::uint64_t offset) const = 0;
-    /// Whether all ranks of the node can read each other's private memory by read_private.
-    virtual bool reads_private() const { return false; }
-};
 
 /// The memory through which the ranks of one communicator on one node run their collectives.
 ///
@@ -60,28 +46,11 @@ public:
 /// then nobody concludes from them what it has finished.
 ///
 /// Not thread-safe: the calls of one rank must not overlap.
-class Room {
+class Room : private RoomLayout {
 public:
-    static constexpr std::size_t line_bytes = 56;
-    static constexpr std::size_t lines = 32;
-    static constexpr std::size_t short_bytes = 8192;
-    static constexpr std::size_t short_slots = 8;
-    /// From one short slot to the next. The messages that they hold as a rule fill different sets of a
-    /// first-level cache.
-    static constexpr std::size_t short_stride = short_bytes + 1024;
-    /// Messages up to this size have short slots of their own, each so close to the one before that processors
-    /// recognize a constant stride and fetch the next one ahead.
-    static constexpr std::size_t compact_bytes = 256, compact_slots = 32;
-    /// The short slots of a rank for messages of this size, which it uses in turn.
-    static constexpr std::size_t slots_for(std::size_t bytes) {
-        return bytes <= compact_bytes ? compact_slots : short_slots;
-    }
-    /// The longest message that has a place beside a swapped line (begin_together).
-    static constexpr std::size_t swapped_bytes = 1024;
-    static_assert(compact_slots <= lines && short_slots <= lines, "a free slot has a free line");
-    static constexpr std::size_t depth = 3;  ///< slots of a reservation, used in turn
-    /// The most ranks in a room; each waits for all, so more need a tree.
-    static constexpr int most_ranks = 256;
+    using RoomLayout::line_bytes, RoomLayout::lines, RoomLayout::short_bytes,
+        RoomLayout::short_slots, RoomLayout::compact_bytes, RoomLayout::compact_slots,
+        RoomLayout::slots_for, RoomLayout::swapped_bytes, RoomLayout::depth, RoomLayout::most_ranks;
 
     /// Returns the size of a room whose rings have `ring` bytes per rank.
     static std::size_t bytes(int ranks, std::size_t ring);
@@ -403,6 +372,9 @@ public:
         return not_before(counter(rank, stage).load(std::memory_order_acquire), mark(rounds));
     }
     void await_stage(Waiter& waiter, int rank, Stage stage, std::size_t rounds) {
+        if (reached(rank, stage, rounds)) return;
+        if (waiter.yields() > 0) [[unlikely]]
+            await_stage_in_crowd(waiter, rank, stage, rounds);
         await(waiter, bell(), rank, [&] { return reached(rank, stage, rounds); });
     }
     void await_stage_of_all(Waiter& waiter, Stage stage, std::size_t rounds);
@@ -429,37 +401,6 @@ public:
     }
 
 private:
-    /// Where the slots of the latest operations begin in the ring. An entry is written again only
-    /// when all have finished the operation that used it.
-    static constexpr std::size_t reservations = 4;
-    struct alignas(128) Line {
-        std::atomic<std::uint64_t> call{0};  ///< the operation and its signature
-        std::array<std::byte, line_bytes> payload;
-    };
-    struct Swapped {
-        Line line;
-        alignas(128) std::array<std::byte, swapped_bytes> slot;
-    };
-    struct alignas(128) Counter {
-        std::atomic<std::uint64_t> value{0};
-    };
-    /// What one rank writes and all read; the lines of two ranks are written by both in turn.
-    struct alignas(4096) Control {
-        std::array<Line, lines> ring;
-        Cells cells;
-        std::array<Counter, 4> stages;
-        Counter finished;
-        alignas(128) std::array<std::atomic<std::uint64_t>, reservations> reserved;
-        alignas(128) std::atomic<int> processor{0};  ///< that it ran on when it last waited, plus 1
-        alignas(128) std::array<std::array<std::byte, compact_bytes>, compact_slots> compact;
-        Swapped swapped;  // written by two ranks in turn
-        alignas(128) ReadTimes read_times;
-    };
-    struct alignas(4096) Header {
-        Doorbell bell;
-        std::atomic<std::uint32_t> left{0};
-    };
-
     std::uint64_t mark(std::size_t rounds) const { return operation_ << round_bits | rounds; }
     /// A rank marks its counters again now and then, so that those compared are not far apart.
     static constexpr std::uint64_t operations_per_refresh = std::uint64_t{1} << (62 - round_bits);
@@ -528,8 +469,11 @@ private:
         return (call.load(std::memory_order_acquire) ^ mark) >> signature_bits == 0;
     }
     void await_lines_of_crowd(Waiter& waiter);
+    void await_stage_in_crowd(Waiter& waiter, int rank, Stage stage, std::size_t rounds);
     int note_processor();
-    bool needs_own_processor(int first_missing);
+    template <class Ready, class IsBehind>
+    void give_way_until(Ready const& ready, IsBehind const& is_behind, int most_looks,
+                        Waiter& waiter);
     bool finished_by_others(std::uint64_t operation);
     void end_reading();
     void look_for_finished(Waiter& waiter, std::uint64_t operation, std::uint64_t more);
