@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "src/node_memory/extents.hpp"
-#include "src/node_memory/room.hpp"
 #include "src/node_memory/mapping.hpp"
+#include "src/node_memory/room.hpp"
 
 namespace sinew::node_memory {
 

@@ -28,11 +28,12 @@ std::chrono::nanoseconds MpiWaiter::idle(int round, int peer) {
     bool const calls_mpi = !of_library_ && route_.job != nullptr;
     if (calls_mpi && round % rounds_per_progress == rounds_per_progress - 1) route_.job->progress();
     int const before_sleep = crowded() ? yields_if_crowded : yields_if_alone;
-    bool const sleeps = round >= before_sleep || !yield_between_polls();
+    bool const sleeps = round >= before_sleep, naps = !sleeps && !yield_between_polls();
     if (sleeps || round % rounds_per_clock == rounds_per_clock - 1) look_around(Clock::now(), peer);
+    if (naps) return node_memory::longest_nap;
     if (!sleeps) return {};
-    int const asleep = std::max(round - before_sleep, 0);
-    return std::min<std::chrono::nanoseconds>(first_sleep * (1 + asleep / 8), longest_sleep);
+    return std::min<std::chrono::nanoseconds>(first_sleep * (1 + (round - before_sleep) / 8),
+                                              longest_sleep);
 }
 
 void MpiWaiter::look_around(Clock::time_point now, int peer) {

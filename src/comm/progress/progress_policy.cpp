@@ -11,6 +11,7 @@
 #include "src/base/text.hpp"
 #include "src/base/waiting/interruption.hpp"
 #include "src/base/waiting/polling_pause.hpp"
+#include "src/node_memory/waiter.hpp"
 
 namespace sinew::detail {
 
@@ -25,7 +26,6 @@ constexpr auto nap = 20us;
 /// Yields of a rank that waits for memory, before it sleeps until its peer wakes it. Among ranks of
 /// one session a yield lets the peer run; across sessions and cgroups it has no effect.
 constexpr int yields_before_sleep = 40;
-constexpr auto sleep_on_memory = 500us;
 constexpr int rounds_per_progress = 4;
 /// The most that the time between two polls counts as waiting. If more passes, the process was
 /// stopped or, without an engine thread, the application computed, which is not the peers' fault.
@@ -55,7 +55,7 @@ std::chrono::nanoseconds ProgressPolicy::idle_on_memory(int round,
     bool const naps = operation_ == nullptr && !sleeps && !yield_between_polls();
     if (sleeps || operation_ != nullptr || round % rounds_per_clock == 0)
         keep_time(round, peer, channel.current_step(), channel.steps());
-    return sleeps || naps ? sleep_on_memory : std::chrono::nanoseconds{};
+    return sleeps || naps ? node_memory::longest_nap : std::chrono::nanoseconds{};
 }
 
 void ProgressPolicy::look_on_memory(int round, int peer) {
