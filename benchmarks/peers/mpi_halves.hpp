@@ -3,7 +3,6 @@
 
 #include <mpi.h>
 
-#include <memory>
 #include <sinew/comm/data_type.hpp>
 #include <sinew/comm/reduce_op.hpp>
 

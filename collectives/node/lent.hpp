@@ -6,6 +6,7 @@
 #include <chrono>
 #include <string>
 #include <system_error>
+#include <thread>
 
 #include <unistd.h>
 
@@ -125,7 +126,7 @@ private:
     static void await_failure(NodeCall const& call, int owner, bool certain) {
         auto const until = std::chrono::steady_clock::now() + std::chrono::seconds(5);
         for (int round = 0; certain || std::chrono::steady_clock::now() < until; ++round)
-            call.waiter.idle(round, owner);
+            std::this_thread::sleep_for(call.waiter.idle(round, owner));
     }
 
     std::uint32_t checksum(NodeCall const& call, std::size_t bytes) const {

@@ -104,10 +104,11 @@ int JobRun::run() {
                 [this](int node, auto const& line) {
                     notice(node < 0 ? line : text("[", nodes_.at(node).name, "] ", line), -1);
                 }});
+    // Those that come after all is done must not change how this process ends.
+    for (int const number : {SIGINT, SIGTERM, SIGHUP}) ::signal(number, SIG_IGN);
     auto const signals = loop_.signals(
         {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH},
         [this](int number) { on_signal(number); });
-    // Before signals end this process again: the second Ctrl-C may come when the job has ended.
     ScopeExit const removal([this] {
         agents_.reset();
         remove_folders();

@@ -158,9 +158,9 @@ void Room::give_way_until(Ready const& ready, IsBehind const& is_behind, int mos
     int here = note_processor();
     auto const another_needs_it = [&] {
         for (int rank = 0; rank < size_; ++rank) {
-            if (rank == rank_ || !is_behind(rank)) continue;
+            if (rank == rank_) continue;
             int const there = of(rank).processor.load(std::memory_order_relaxed);
-            if (there == here || there == 0) return true;
+            if ((there == here || there == 0) && is_behind(rank)) return true;
         }
         return false;
     };

@@ -26,9 +26,12 @@ constexpr auto first_sleep = 50us, longest_sleep = 500us;
 
 std::chrono::nanoseconds MpiWaiter::idle(int round, int peer) {
     bool const calls_mpi = !of_library_ && route_.job != nullptr;
-    if (calls_mpi && round % rounds_per_progress == rounds_per_progress - 1) route_.job->progress();
     int const before_sleep = crowded() ? yields_if_crowded : yields_if_alone;
     bool const sleeps = round >= before_sleep, naps = !sleeps && !yield_between_polls();
+    // Where ranks share processors MPI yields, too, and a rank naps because yields take long.
+    bool const helps =
+        (naps && !crowded()) || round % rounds_per_progress == rounds_per_progress - 1;
+    if (calls_mpi && helps) route_.job->progress();
     if (sleeps || round % rounds_per_clock == rounds_per_clock - 1) look_around(Clock::now(), peer);
     if (naps) return node_memory::longest_nap;
     if (!sleeps) return {};

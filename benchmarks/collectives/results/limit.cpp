@@ -97,8 +97,10 @@ std::optional<double> least_us(Collective collective, int ranks, std::size_t byt
     double const passing = std::isfinite(one_way_ns) ? one_way_ns * 1e-3 : 0;
     double const summing =
         collective == Collective::allreduce ? sum_us(limits.sums, static_cast<double>(bytes)) : 0;
-    // The same processors move, sum and switch.
-    return std::max(std::max(moving, summing) + switching, passing);
+    // The same processors move, sum and switch. One that only gets from others or gives to them may run ahead.
+    if (least_exchanged(collective, ranks, bytes) > 0)
+        return std::max(std::max(moving, summing) + switching, passing);
+    return std::max({moving, passing, switching});
 }
 
 }  // namespace sinew::bench

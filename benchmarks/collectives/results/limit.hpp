@@ -34,9 +34,9 @@ double least_handed_over(Collective collective, int ranks, std::size_t bytes);
 /// Bytes of its own that each rank must copy from its input to its result, by the same processor that gets those of the others.
 double least_copied(Collective collective, int ranks, std::size_t bytes);
 
-/// The least time of a call in us, where nothing was timed beside it (BareTransfer): the traffic at the rate of copying as much, or, of an
-/// allreduce with more ranks than processors, what the sums take without waits and switches; and in both cases the context switches of
-/// the processor with the most ranks, which cannot move or sum meanwhile. It is not less than one transfer of a cache line between
+/// The least time of a call in us, where nothing was timed beside it (BareTransfer): the traffic at the rate of copying as much, or, if it is
+/// longer, of an allreduce with more ranks than processors what the sums take without waits and switches; and where all exchange something, the
+/// context switches of the processor with the most ranks, which cannot move or sum meanwhile. It is not less than one transfer of a cache line between
 /// two processors (`one_way_ns`; infinity: not known). Empty if neither a transfer nor a context switch is known.
 std::optional<double> least_us(Collective collective, int ranks, std::size_t bytes,
                                MachineLimits const& limits, double one_way_ns);

@@ -47,12 +47,14 @@ std::chrono::nanoseconds ProgressPolicy::idle_on_memory(int round,
                                                         collectives::Channel const& channel) {
     int const peer = channel.waiting_for();
     bool const sleeps = operation_ == nullptr && round >= yields_before_sleep;
-    // The peer may be in a call of the medium that needs this rank's help: a message of the
-    // application that is longer than the medium buffers. The medium may yield, too.
-    if (sleeps || round % rounds_per_progress == rounds_per_progress - 1) transport_.progress();
     if (operation_ != nullptr) pause(round);
     else engine_.drive();
     bool const naps = operation_ == nullptr && !sleeps && !yield_between_polls();
+    // The peer may be in a call of the medium that needs this rank's help: a message of the
+    // application that is longer than the medium buffers. Where ranks share processors the medium yields,
+    // too, and a rank naps because yields take long.
+    bool const helps = sleeps || (naps && pace_.memory_yields == 0);
+    if (helps || round % rounds_per_progress == rounds_per_progress - 1) transport_.progress();
     if (sleeps || operation_ != nullptr || round % rounds_per_clock == 0)
         keep_time(round, peer, channel.current_step(), channel.steps());
     return sleeps || naps ? node_memory::longest_nap : std::chrono::nanoseconds{};
