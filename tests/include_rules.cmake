@@ -93,7 +93,7 @@ set(arrows
     "launchers/verbs/cluster: src/base src/wire k8s launchers/common launchers/program launchers/command_line launchers/io launchers/control launchers/kubernetes launchers/slurm launchers/docker launchers/service launchers/cli launchers/verbs/."
     "launchers: src/base src/wire src/world collectives"
     "include/sinew:"
-    "benchmarks/peers: src/world src/transport benchmarks"   # whether a World takes MPI
+    "benchmarks/peers: src/world src/transport collectives benchmarks"   # whether a World takes MPI; a kernel for an operation of MPI
     "benchmarks/reduce: collectives"        # the kernels alone, which no public header shows
     "benchmarks/simulate: collectives benchmarks"   # the cost model, which no public header shows
     "benchmarks/support/gpu: src/base src/sgd/device benchmarks"   # kernels, which no public header shows

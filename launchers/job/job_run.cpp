@@ -45,6 +45,14 @@ std::vector<std::string> names_of(std::vector<Node> const& nodes) {
     return names;
 }
 
+// When all is done, they must not change how this process ends.
+void block_requests_to_end() {
+    sigset_t requests;
+    ::sigemptyset(&requests);
+    for (int const number : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&requests, number);
+    ::pthread_sigmask(SIG_BLOCK, &requests, nullptr);
+}
+
 }  // namespace
 
 JobRun::JobRun(RunOptions options)
@@ -104,14 +112,13 @@ int JobRun::run() {
                 [this](int node, auto const& line) {
                     notice(node < 0 ? line : text("[", nodes_.at(node).name, "] ", line), -1);
                 }});
-    // Those that come after all is done must not change how this process ends.
-    for (int const number : {SIGINT, SIGTERM, SIGHUP}) ::signal(number, SIG_IGN);
     auto const signals = loop_.signals(
         {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH},
         [this](int number) { on_signal(number); });
     ScopeExit const removal([this] {
         agents_.reset();
         remove_folders();
+        block_requests_to_end();
     });
     accept_signals();
     open_dashboard();

@@ -11,7 +11,6 @@
 #include "src/base/text.hpp"
 #include "src/base/waiting/interruption.hpp"
 #include "src/base/waiting/polling_pause.hpp"
-#include "src/node_memory/waiter.hpp"
 
 namespace sinew::detail {
 
