@@ -104,7 +104,8 @@ images() {
 }
 
 ends() {
-    run --image app -n 2 sh -c 'echo "out $SINEW_RANK"; exit $((SINEW_RANK * 7))'
+    # Rank 1 fails late: else rank 0 may be ended before it has written.
+    run --image app -n 2 sh -c 'echo "out $SINEW_RANK"; sleep $((SINEW_RANK * 2)); exit $((SINEW_RANK * 7))'
     expect "a rank that fails" 7 "rank 1 on docker-0"
     [[ $(sort out) == "out 0"$'\n'"out 1" ]] || fail "output: $(<out)"
     run --image app -n 1 sh -c 'kill -9 $$'
