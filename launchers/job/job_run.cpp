@@ -45,7 +45,7 @@ std::vector<std::string> names_of(std::vector<Node> const& nodes) {
     return names;
 }
 
-// When all is done, they must not change how this process ends.
+// When all is done, they must not change how this process ends. SIGQUIT still ends it, should that take long.
 void block_requests_to_end() {
     sigset_t requests;
     ::sigemptyset(&requests);

@@ -171,9 +171,10 @@ void BackgroundQueue::await(PendingCollective const& call) {
         for (int round = 0; !call.ended.load(std::memory_order_acquire);) {
             if (execute_first(waiter)) continue;
             auto const pause = waiter.idle(round++, awaited_rank());
-            // Another thread executes it, which may need this processor.
+            // Another thread executes it, which may need this processor. Or other ranks are awaited, whose arrival wakes nobody here: at
+            // first this one looks often, however long a rank may sleep that is woken.
             constexpr std::chrono::nanoseconds least = std::chrono::microseconds(50);
-            await_ended(call, std::max(pause, least));
+            await_ended(call, std::clamp(pause, least, least * (1 + round / 8)));
         }
     } catch (...) {
         fail();
