@@ -99,7 +99,7 @@ private:
     std::string closing_lines() const;
     void write_summary(int exit_code) const;
     [[noreturn]] void leave_output_behind();
-    /// With those whose sockets lie in them.
+    /// Removes the job's folders, after the objects whose sockets lie in them.
     void remove_folders();
     void notice(std::string const& line, int verbosity = 0);
 

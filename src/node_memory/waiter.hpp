@@ -23,7 +23,8 @@ public:
     /// Looks at the word before the first `idle`. Spinning helps only if a core is free.
     virtual int spins() const = 0;
     /// Times that the rank gives up its processor between the looks after these, before the first `idle`. Where ranks share
-    /// processors, this is as a rule all that the peer needs, and costs half as much as `idle`.
+    /// processors, this is as a rule all that the peer needs, and costs half as much as `idle`. Instead of a yield that would take long
+    /// (PollingPause) it sleeps for up to `longest_nap`, which no deadline ends.
     virtual int yields() const { return 0; }
     /// Called between further looks; `round` counts from 0 and `peer` is the index in the room of
     /// the rank that is waited for. Yields, lets other operations progress, checks the deadline and

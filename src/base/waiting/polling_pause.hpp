@@ -23,8 +23,8 @@ private:
     int left_ = 0, next_ = 16;
 };
 
-/// Yields, or returns false if the calling thread's PollingPause decides for a nap. The caller then sleeps until its peers wake it,
-/// which is shorter than a nap by the clock. Thread-safe.
+/// Yields, or returns false if the calling thread's PollingPause decides for a nap. A thread that its peers can wake then sleeps until
+/// they do, which is shorter than a nap by the clock. Thread-safe.
 bool yield_between_polls();
 
 /// Yields, or naps for about 20 us. Thread-safe.
