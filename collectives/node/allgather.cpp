@@ -174,7 +174,9 @@ void allgather(NodeCall const& call) {
     constexpr int most_lending = 3;
     auto const choice = call.size() <= most_lending ? BorrowableBlock::choice(call.room, largest)
                                                     : StoreChoice::Choice::slots;
-    auto trial = begin_trial(call, Pattern::allgather, largest, choice);
+    auto trial =
+        begin_trial(call, Pattern::allgather, largest, choice,
+                    choice == StoreChoice::Choice::lending ? lent_buffers : slots_past_cache);
     AllgatherRounds(call, largest, trial.stores(), domains_for_moves(call.room, largest)).run();
     trial.done();
 }

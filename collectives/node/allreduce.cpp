@@ -106,12 +106,13 @@ void allreduce(NodeCall const& call) {
     if (bytes <= Room::line_bytes) return in_lines(call);
     if (bytes <= Room::short_bytes) return one_shot(call);
     bool const lent = bytes >= least_lent_bytes && lend_all(call);
-    bool const large = reductions_leave_cache(call.ranks(), bytes);
+    bool const large = !lent && exceed_cache(call.ranks(), bytes);
     bool const exchange = !lent && OneShot::fits(room, call.args.element);
-    auto trial =
-        begin_trial(call, lent ? Pattern::allreduce_lent : Pattern::allreduce, bytes,
-                    large && !lent ? StoreChoice::Choice::results : StoreChoice::Choice::slots,
-                    exchange ? StoreChoice::Slots::exchanged : StoreChoice::Slots::own);
+    auto trial = begin_trial(call, lent ? Pattern::allreduce_lent : Pattern::allreduce, bytes,
+                             large ? StoreChoice::Choice::results : StoreChoice::Choice::slots,
+                             large      ? results_past_cache
+                             : exchange ? through_cache
+                                        : slots_past_cache);
     if (lent) in_place_of_all(call, trial.stores().slots_bypass);
     else if (exchange) OneShot(call, trial.stores()).run();
     else TwoShot(call, trial.stores(), domains_for_reduction(call)).run();

@@ -17,9 +17,12 @@ public:
                                           std::size_t largest) {
         using enum StoreChoice::Choice;
         auto choice = BorrowableBlock::choice(call.room, largest);
-        if (moves_leave_cache(call.ranks(), call.ranks() * largest))
+        std::size_t const results_bytes = call.ranks() * largest;
+        if (moves_leave_cache(call.ranks(), results_bytes))
             choice = choice == lending ? lending_or_results : results;
-        return node::begin_trial(call, pattern, largest, choice, StoreChoice::Slots::exchanged);
+        return node::begin_trial(
+            call, pattern, largest, choice,
+            exceed_cache(call.ranks(), results_bytes) ? results_past_cache : through_cache);
     }
 
     /// Requires: fits().

@@ -151,12 +151,17 @@ enum class Pattern : std::uint8_t {
     scatter,
 };
 
+/// Ways to begin with. Another core has read the lines of a rank's own slots since: to store past the cache is safe there, since
+/// its time hardly depends on where the cores lie. The lines of exchanged slots this core has read last.
+inline constexpr StoreChoice::Stores slots_past_cache{.slots_bypass = true}, through_cache{},
+    results_past_cache{.results_bypass = true}, lent_buffers{.lends = true};
+
 /// Chooses how a call stores to the slots, and measures it.
 inline auto begin_trial(NodeCall const& call, Pattern pattern, std::size_t bytes,
                         StoreChoice::Choice choice = StoreChoice::Choice::slots,
-                        StoreChoice::Slots slots = StoreChoice::Slots::own) {
+                        StoreChoice::Stores const& first = slots_past_cache) {
     return call.room.stores[static_cast<std::size_t>(pattern)].begin(
-        bytes, choice, call.room.calls_per_turn(bytes), slots);
+        bytes, choice, call.room.calls_per_turn(bytes), first);
 }
 
 /// How a message of `bytes` travels from one rank to others. Both sides know its size.

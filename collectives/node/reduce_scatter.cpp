@@ -176,7 +176,7 @@ void reduce_scatter(NodeCall const& call) {
     if (reduce_by_domain(call, total)) return;
     bool const exchanges = call.size() == 2 && call.room.exchange_bytes() >= call.args.element;
     auto trial = begin_trial(call, Pattern::reduce_scatter, total, StoreChoice::Choice::slots,
-                             exchanges ? StoreChoice::Slots::exchanged : StoreChoice::Slots::own);
+                             exchanges ? through_cache : slots_past_cache);
     ReduceScatterRounds(call, trial.stores().slots_bypass, exchanges).run();
     trial.done();
 }

@@ -24,14 +24,14 @@ inline std::size_t last_level_cache() {
     return bytes;
 }
 
-/// Whether inputs and results of a reduction of `bytes` on each of so many ranks take more than the caches. All sizes of a class
+/// Whether inputs and results, `bytes` of each on each of so many ranks, take more than the caches. All sizes of a class
 /// of StoreChoice have the same answer.
-inline bool reductions_leave_cache(std::size_t ranks, std::size_t bytes) {
+inline bool exceed_cache(std::size_t ranks, std::size_t bytes) {
     return 2 * ranks * std::bit_floor(bytes) > last_level_cache();
 }
 
-/// Whether the results of moves, `bytes` on each of so many ranks, are stored past the caches. They are not read again, unlike the
-/// inputs of a reduction, so this is faster from half of that size on. The same is true of classes.
+/// Whether the results of moves, `bytes` on each of so many ranks, may be stored past the caches. They are not read again, unlike the
+/// inputs of a reduction, so this may be faster from half of that size on. The same is true of classes.
 inline bool moves_leave_cache(std::size_t ranks, std::size_t bytes) {
     return 2 * ranks * std::bit_floor(bytes) > last_level_cache() / 2;
 }

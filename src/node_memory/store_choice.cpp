@@ -10,7 +10,7 @@ namespace sinew::node_memory {
 namespace {
 
 constexpr int shortest_interval = 64, longest_interval = 1024;
-/// From this size on, the first trial comes after an interval if slots are exchanged or results may bypass the cache: many
+/// From this size on, the first trial comes after an interval, but for those that begin with slots past the cache: many
 /// programs make few such calls, trials lengthen them, and the way with which they begin is the fastest as a rule.
 constexpr std::size_t long_call = std::size_t{16} << 20;
 /// A trial that takes this many times as long as the best way is given up after a few calls.
@@ -64,17 +64,18 @@ std::uint8_t StoreChoice::way_of(std::size_t size_class) const {
     return c.trial_calls > 0 ? c.tried : c.best;
 }
 
-StoreChoice::Trial StoreChoice::begin(std::size_t bytes, Choice choice, int settling, Slots slots) {
+StoreChoice::Trial StoreChoice::begin(std::size_t bytes, Choice choice, int settling,
+                                      Stores const& first) {
     std::size_t const number = class_of(bytes);
     if (!classes_) classes_ = std::make_unique<Classes>();
     Class& c = (*classes_)[number];
     if (c.ways == 0) {
-        bool const exchanged = slots == Slots::exchanged, results = choice == Choice::results;
+        auto const ways = ways_of(choice);
         c.choice = choice;
-        c.ways = static_cast<std::uint8_t>(ways_of(choice).size());
+        c.ways = static_cast<std::uint8_t>(ways.size());
+        c.best = static_cast<std::uint8_t>(std::ranges::find(ways, first) - ways.begin());
         bool const lends = choice == Choice::lending || choice == Choice::lending_or_results;
-        c.best = first_way(choice, exchanged);
-        bool const is_long = (exchanged || results) && std::bit_floor(bytes) >= long_call;
+        bool const is_long = !first.slots_bypass && std::bit_floor(bytes) >= long_call;
         if (lends || is_long) c.until_trial = c.interval;
     }
     return {*this, number, choice, settling};
@@ -87,17 +88,6 @@ StoreChoice::Trial::Trial(StoreChoice& owner, std::size_t size_class, Choice cho
 void StoreChoice::Trial::done() {
     auto const took = std::chrono::steady_clock::now() - start_;
     owner_.report(class_, way_, settling_, std::chrono::duration<float>(took).count());
-}
-
-std::uint8_t StoreChoice::first_way(Choice choice, bool exchanged) {
-    // Past the cache is safe: its time hardly depends on where the cores lie.
-    Stores first{.slots_bypass = !exchanged};
-    // There is a choice of results if they are too long for the caches.
-    if (choice == Choice::results || choice == Choice::lending_or_results)
-        first = {.results_bypass = true};
-    if (choice == Choice::lending) first = {.lends = true};  // half of the copies
-    auto const ways = ways_of(choice);
-    return static_cast<std::uint8_t>(std::ranges::find(ways, first) - ways.begin());
 }
 
 void StoreChoice::begin_trial(Class& c) {

@@ -27,10 +27,10 @@ public:
     };
     /// What there is to choose from, beside how to store to slots.
     enum class Choice : std::uint8_t {
-        slots,    ///< nothing
-        results,  ///< whether results bypass the cache, too
-        lending,  ///< whether to use slots at all
-        lending_or_results,  ///< that, and if so, whether results bypass the cache; slots are exchanged, and not bypassed
+        slots,               ///< nothing
+        results,             ///< whether results bypass the cache, too
+        lending,             ///< whether to use slots at all
+        lending_or_results,  ///< that, and if so, whether results bypass the cache; slots are not bypassed
     };
 
     /// One call, from its construction to `done`.
@@ -54,15 +54,9 @@ public:
         std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
     };
 
-    /// Which slots a call stores to.
-    enum class Slots : std::uint8_t {
-        own,        ///< lines that another core has read since
-        exchanged,  ///< lines that this core has read last: first it stores through its cache
-    };
-
-    /// Begins a call that moves `bytes`. `choice` and `slots` must follow from the class of the size. `settling`
-    /// is the number of calls until the slots have been stored to in a new way, all of them.
-    Trial begin(std::size_t bytes, Choice choice, int settling, Slots slots = Slots::own);
+    /// Begins a call that moves `bytes`. `choice` and `first`, the way of the first calls, one of the choice's, must follow
+    /// from the class of the size. `settling` is the number of calls until the slots have been stored to in a new way, all of them.
+    Trial begin(std::size_t bytes, Choice choice, int settling, Stores const& first);
 
     /// Reports the time of a call; for tests, which have no calls.
     void report(std::size_t size_class, std::uint8_t way, int settling, float seconds);
@@ -72,7 +66,6 @@ public:
 private:
     /// What there is to choose from, in the order of the numbers of the ways.
     static std::span<Stores const> ways_of(Choice choice);
-    static std::uint8_t first_way(Choice choice, bool exchanged);
 
     struct Class {
         std::uint8_t ways = 0;  ///< 0: no call yet

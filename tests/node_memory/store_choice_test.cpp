@@ -14,6 +14,9 @@ constexpr std::size_t call_bytes = 100000;
 constexpr int settling = 8;
 
 using Choice = StoreChoice::Choice;
+using Stores = StoreChoice::Stores;
+constexpr Stores slots_past_cache{.slots_bypass = true}, through_cache{},
+    results_past_cache{.results_bypass = true}, lent{.lends = true};
 using Costs = std::array<float, 4>;  // seconds of a call, by way
 using Counts = std::array<int, 4>;
 
@@ -23,13 +26,18 @@ Costs fastest(std::size_t way) {
     return costs;
 }
 
+Stores first_of(Choice what) {
+    if (what == Choice::slots) return slots_past_cache;
+    return what == Choice::lending ? lent : results_past_cache;
+}
+
 /// Makes calls whose times depend on the way alone. Returns how often each was used.
 Counts use(StoreChoice& choice, Choice what, Costs const& costs, int calls,
            std::size_t bytes = call_bytes) {
     Counts used{};
     std::size_t const size_class = StoreChoice::class_of(bytes);
     for (int i = 0; i < calls; ++i) {
-        choice.begin(bytes, what, settling);
+        choice.begin(bytes, what, settling, first_of(what));
         std::uint8_t const way = choice.way_of(size_class);
         ++used.at(way);
         choice.report(size_class, way, settling, costs.at(way));
@@ -39,35 +47,37 @@ Counts use(StoreChoice& choice, Choice what, Costs const& costs, int calls,
 
 TEST(StoreChoice, ATrialStoresAsItsWaySays) {
     StoreChoice choice;
-    auto const trial = choice.begin(call_bytes, Choice::results, settling);
+    auto const trial = choice.begin(call_bytes, Choice::results, settling, results_past_cache);
     auto const way = choice.way_of(StoreChoice::class_of(call_bytes));
     EXPECT_EQ(trial.stores().slots_bypass, way % 2 == 1);
     EXPECT_EQ(trial.stores().results_bypass, way >= 2);
 }
 
-TEST(StoreChoice, BeginsByLendingWhereThatIsAChoice) {
-    StoreChoice choice;
-    EXPECT_TRUE(choice.begin(call_bytes, Choice::lending, settling).stores().lends);
-    EXPECT_FALSE(choice.begin(2 * call_bytes, Choice::slots, settling).stores().lends);
-    EXPECT_FALSE(choice.begin(4 * call_bytes, Choice::results, settling).stores().lends);
-    Counts const used = use(choice, Choice::lending, fastest(0), 1000);
-    EXPECT_EQ(used[3], 0);
-    EXPECT_FALSE(choice.begin(call_bytes, Choice::lending, settling).stores().lends);
+TEST(StoreChoice, BeginsAsItsCallerSays) {
+    struct Case {
+        Choice what;
+        Stores first;
+    };
+    for (auto const& [what, first] :
+         {Case{Choice::slots, slots_past_cache}, Case{Choice::slots, through_cache},
+          Case{Choice::results, results_past_cache}, Case{Choice::lending, through_cache},
+          Case{Choice::lending, lent}, Case{Choice::lending_or_results, through_cache},
+          Case{Choice::lending_or_results, results_past_cache}}) {
+        StoreChoice choice;
+        EXPECT_TRUE(choice.begin(call_bytes, what, settling, first).stores() == first);
+    }
 }
 
-TEST(StoreChoice, BeginsWithResultsPastTheCacheWhereItMayLendOrNot) {
+TEST(StoreChoice, FindsEachWayOfLendingOrResults) {
     StoreChoice choice;
     constexpr auto what = Choice::lending_or_results;
-    auto const begin = [&] {
-        return choice.begin(call_bytes, what, settling, StoreChoice::Slots::exchanged).stores();
+    auto const stores = [&] {
+        return choice.begin(call_bytes, what, settling, first_of(what)).stores();
     };
-    EXPECT_TRUE(begin().results_bypass);
-    EXPECT_FALSE(begin().lends);
     use(choice, what, fastest(2), 1000);
-    EXPECT_TRUE(begin().lends);
-    EXPECT_FALSE(begin().results_bypass);
+    EXPECT_TRUE(stores() == lent);
     use(choice, what, fastest(0), 3000);
-    EXPECT_FALSE(begin().lends || begin().results_bypass || begin().slots_bypass);
+    EXPECT_TRUE(stores() == through_cache);
     EXPECT_EQ(use(choice, what, fastest(0), 3000)[3], 0);
 }
 
@@ -120,30 +130,17 @@ TEST(StoreChoice, GivesUpAHopelessTrialSoon) {
     EXPECT_GE(used[0] + used[2] + used[3], 9) << "each was tried";
 }
 
-TEST(StoreChoice, BeginsThroughTheCacheWhereSlotsAreExchanged) {
-    StoreChoice choice;
-    auto const stores = [&](std::size_t bytes, Choice what) {
-        return choice.begin(bytes, what, settling, StoreChoice::Slots::exchanged).stores();
-    };
-    EXPECT_FALSE(stores(call_bytes, Choice::slots).slots_bypass);
-    EXPECT_FALSE(stores(2 * call_bytes, Choice::results).slots_bypass);
-    EXPECT_TRUE(stores(2 * call_bytes, Choice::results).results_bypass);
-    EXPECT_TRUE(choice.begin(4 * call_bytes, Choice::slots, settling).stores().slots_bypass);
-}
-
-TEST(StoreChoice, TriesNothingInTheFirstLongCallsWithExchangedSlotsOrResultsPastTheCache) {
-    auto const first_calls = [](std::size_t bytes, Choice what, StoreChoice::Slots slots) {
+TEST(StoreChoice, TriesNothingInTheFirstLongCallsButOfSlotsPastTheCache) {
+    auto const first_calls = [](std::size_t bytes, Choice what, Stores const& first) {
         StoreChoice choice;
-        choice.begin(bytes, what, settling, slots);
+        choice.begin(bytes, what, settling, first);
         return use(choice, what, fastest(what == Choice::results ? 3 : 0), 60, bytes);
     };
     constexpr std::size_t bytes = std::size_t{16} << 20;
-    using enum StoreChoice::Slots;
-    EXPECT_EQ(first_calls(bytes, Choice::results, exchanged)[2], 60);
-    EXPECT_EQ(first_calls(bytes, Choice::results, own)[2], 60);
-    EXPECT_EQ(first_calls(bytes, Choice::slots, exchanged)[0], 60);
-    EXPECT_LT(first_calls(bytes / 2, Choice::results, exchanged)[2], 60);
-    EXPECT_LT(first_calls(bytes, Choice::slots, own)[1], 60);
+    EXPECT_EQ(first_calls(bytes, Choice::results, results_past_cache)[2], 60);
+    EXPECT_EQ(first_calls(bytes, Choice::slots, through_cache)[0], 60);
+    EXPECT_LT(first_calls(bytes / 2, Choice::results, results_past_cache)[2], 60);
+    EXPECT_LT(first_calls(bytes, Choice::slots, slots_past_cache)[1], 60);
 }
 
 // Each waits for the other, so that the trials of one make the calls of both slow. Now and then a rank is
@@ -159,7 +156,7 @@ TEST(StoreChoice, IsNotLedAstrayByTheTrialsOfTheOtherRank) {
         float seconds = 0;
         if (slow_calls == 0 && chance(3000)) slow_calls = 6;
         for (StoreChoice& rank : ranks) {
-            rank.begin(call_bytes, Choice::slots, settling, StoreChoice::Slots::exchanged);
+            rank.begin(call_bytes, Choice::slots, settling, through_cache);
             bool const bypasses = rank.way_of(size_class) % 2 == 1;
             bypassing += bypasses ? 1 : 0;
             seconds = std::max(seconds, bypasses ? 15e-6F : 8e-6F);
@@ -194,7 +191,7 @@ TEST(StoreChoice, DistinguishesSizes) {
 TEST(StoreChoice, AcceptsEverySize) {
     for (std::size_t const bytes : {std::size_t{0}, std::size_t{1}, ~std::size_t{0}}) {
         StoreChoice choice;
-        auto trial = choice.begin(bytes, Choice::results, 0);
+        auto trial = choice.begin(bytes, Choice::results, 0, results_past_cache);
         trial.done();
         use(choice, Choice::results, fastest(3), 1000, bytes);
     }
