@@ -20,7 +20,7 @@ void gather_at_once(NodeCall const& call, std::size_t largest) {
         int const from = call.peer(step);
         room.await_line(call.waiter, from);
         auto const block = call.args.out_block(from);
-        copy(block.data(), {short_message_of(call, from, largest), block.size()});
+        copy(block.data(), {short_message_of(call.room, from, largest), block.size()});
     }
     room.note_all_entered();
 }

@@ -128,9 +128,9 @@ void broadcast(NodeCall const& call) {
         if (call.at_root()) send_rounds(call);
         else receive(call);
     } else if (call.at_root()) {
-        publish_ahead(call, call.args.output());
+        publish_ahead(call.room, call.waiter, call.args.output());
     } else {
-        copy(call.args.out, {await_ahead(call, call.args.root, bytes), bytes});
+        copy(call.args.out, {await_ahead(call.room, call.waiter, call.args.root, bytes), bytes});
     }
     room.finish();
 }

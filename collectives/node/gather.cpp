@@ -8,7 +8,7 @@ namespace {
 void send_to_root(NodeCall const& call) {
     Room& room = call.room;
     auto const own = call.args.input();
-    if (way_of(own.size()) != Way::rounds) return publish_ahead(call, own);
+    if (way_of(own.size()) != Way::rounds) return publish_ahead(call.room, call.waiter, own);
     std::size_t const piece = piece_of(room);
     auto trial = begin_trial(call, Pattern::gather, own.size());
     std::size_t const rounds = rounds_of(own.size(), piece);
@@ -28,7 +28,8 @@ void collect_from(NodeCall const& call, int from, std::size_t round) {
     auto const block = call.args.out_block(from);
     if (way_of(block.size()) != Way::rounds) {
         if (round > 0) return;
-        return copy(block.data(), {await_ahead(call, from, block.size()), block.size()});
+        return copy(block.data(),
+                    {await_ahead(call.room, call.waiter, from, block.size()), block.size()});
     }
     std::size_t const piece = piece_of(room);
     std::size_t const bytes = bytes_in_round(block.size(), piece, round);

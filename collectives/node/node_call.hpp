@@ -172,9 +172,8 @@ inline Way way_of(std::size_t bytes) {
 }
 
 /// The message of `rank`. Requires: its line has arrived.
-inline std::byte const* short_message_of(NodeCall const& call, int rank, std::size_t bytes) {
-    return way_of(bytes) == Way::line ? call.room.line_of(rank)
-                                      : call.room.short_slot_of(rank, bytes);
+inline std::byte const* short_message_of(Room const& room, int rank, std::size_t bytes) {
+    return way_of(bytes) == Way::line ? room.line_of(rank) : room.short_slot_of(rank, bytes);
 }
 
 /// Whether a message of one of two ranks, which does not wait for the other one, may be stored past the caches.
@@ -207,27 +206,29 @@ inline bool may_bypass(Room const& room, std::size_t bytes) {
 /// Publishes a message of this rank that is not sent in rounds, in an operation in which it does not
 /// wait for its readers. Without a call: a root in a sequence of broadcasts is limited by its stores, of which those that another core must
 /// give up the line for are completed in order among all others.
-[[gnu::always_inline]] inline void publish_ahead(NodeCall const& call,
+[[gnu::always_inline]] inline void publish_ahead(Room& room, Waiter& waiter,
                                                  std::span<std::byte const> message) {
     if (message.size() <= Cells::most_bytes) {
-        copy(call.room.cell(call.waiter, message.size()), message);
-        return call.room.publish_cell(message.size());
+        copy(room.cell(waiter, message.size()), message);
+        return room.publish_cell(message.size());
     }
-    std::byte* const line = call.room.line(call.waiter);
+    std::byte* const line = room.line(waiter);
     bool const inside = way_of(message.size()) == Way::line;
     if (inside) copy(line, message);
-    else store_ahead(call.room, call.room.short_slot(call.waiter, message.size()), message);
-    call.room.publish_line();
+    else store_ahead(room, room.short_slot(waiter, message.size()), message);
+    room.publish_line();
 }
 /// Waits for such a message and returns it.
-inline std::byte const* await_ahead(NodeCall const& call, int rank, std::size_t bytes) {
+inline std::byte const* await_ahead(Room& room, Waiter& waiter, int rank, std::size_t bytes) {
     if (bytes <= Cells::most_bytes) {
-        call.room.await_cell(call.waiter, rank, bytes);
-        return call.room.cell_of(rank, bytes);
+        room.fetch_cell_ahead(rank, bytes);
+        room.await_cell(waiter, rank, bytes);
+        return room.cell_of(rank, bytes);
     }
-    call.room.await_line(call.waiter, rank);
-    if (may_bypass(call.room, bytes)) call.room.begin_reading(bytes);
-    return short_message_of(call, rank, bytes);
+    room.fetch_line_ahead(rank, bytes);
+    room.await_line(waiter, rank);
+    if (may_bypass(room, bytes)) room.begin_reading(bytes);
+    return short_message_of(room, rank, bytes);
 }
 
 /// The bytes of a round in which a whole contribution is one message: some whole elements, of which

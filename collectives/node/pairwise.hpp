@@ -67,6 +67,10 @@ public:
                 std::memcpy(to_all + part_for(call.rank(), to) * place_.part, message(to), bytes_);
         call.room.publish_line();
     }
+    /// Called before `receive` in an operation in which the other rank does not wait for this one.
+    void fetch_ahead(NodeCall const& call, int from) const {
+        call.room.fetch_line_ahead(from, in_line_ ? bytes_ : place_.slot);
+    }
     /// Waits for the message of a rank and copies it.
     void receive(NodeCall const& call, int from, std::byte* to) const {
         call.room.await_line(call.waiter, from);

@@ -68,12 +68,13 @@ void reduce(NodeCall const& call) {
         return;
     }
     if (!call.at_root()) {
-        publish_ahead(call, call.args.input());
+        publish_ahead(call.room, call.waiter, call.args.input());
     } else {
         Inputs inputs;
         for (int step = 1; step < call.size(); ++step) {
             int const from = call.peer(step);
-            inputs[static_cast<std::size_t>(from)] = await_ahead(call, from, bytes);
+            inputs[static_cast<std::size_t>(from)] =
+                await_ahead(call.room, call.waiter, from, bytes);
         }
         room.note_all_entered();
         inputs[static_cast<std::size_t>(call.rank())] = call.args.in;

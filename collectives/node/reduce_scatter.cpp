@@ -41,7 +41,7 @@ void reduce_own_at_once(NodeCall const& call, std::size_t published) {
         // Nor has that rank published its own block.
         std::size_t const left_out = r < call.rank() ? call.args.blocks[r].bytes : 0;
         inputs[static_cast<std::size_t>(r)] =
-            short_message_of(call, r, published) + before - left_out;
+            short_message_of(call.room, r, published) + before - left_out;
     }
     inputs[static_cast<std::size_t>(call.rank())] = mine.data();
     call.args.combine_all(call.args.out, {inputs.data(), call.ranks()}, mine.size());

@@ -24,10 +24,10 @@ private:
 
     void at_once() {
         std::size_t const bytes = call_.args.bytes();
-        if (has_higher()) publish_ahead(call_, call_.args.input());
+        if (has_higher()) publish_ahead(call_.room, call_.waiter, call_.args.input());
         Inputs inputs;
         for (int r = 0; r < call_.rank(); ++r) {
-            inputs[static_cast<std::size_t>(r)] = await_ahead(call_, r, bytes);
+            inputs[static_cast<std::size_t>(r)] = await_ahead(call_.room, call_.waiter, r, bytes);
         }
         combine(inputs, 0, bytes);
     }

@@ -50,7 +50,7 @@ struct RoomLayout {
     struct alignas(128) Counter {
         std::atomic<std::uint64_t> value{0};
     };
-    /// What one rank writes and all read; the lines of two ranks are written by both in turn.
+    /// What one rank writes and all read.
     struct alignas(4096) Control {
         std::array<Line, lines> ring;
         Cells cells;

@@ -180,12 +180,12 @@ bool CommunicatorState::reduce_at_once(ConstBuffer const& in, Buffer const& out,
     MemoryCall call(*this, [&] { return reduction_record(Collective::reduce, in, op, root); });
     NodeCall const node = call.begin(room, Collective::reduce, root, bytes);
     if (!at_root) {
-        publish_ahead(node, {bytes_of(in), bytes});
+        publish_ahead(room, call, {bytes_of(in), bytes});
     } else {
         FewInputs inputs;
         for (int step = 1; step < room.size(); ++step) {
             int const from = node.peer(step);
-            inputs[static_cast<std::size_t>(from)] = await_ahead(node, from, bytes);
+            inputs[static_cast<std::size_t>(from)] = await_ahead(room, call, from, bytes);
         }
         room.note_all_entered();
         inputs[static_cast<std::size_t>(root)] = in.data;
@@ -204,12 +204,12 @@ bool CommunicatorState::scan_at_once(ConstBuffer const& in, Buffer const& out, R
     if (kernel == nullptr) return false;
 
     MemoryCall call(*this, [&] { return reduction_record(Collective::scan, in, op); });
-    NodeCall const node = call.begin(room, Collective::scan, 0, bytes);
+    call.begin(room, Collective::scan, 0, bytes);
     int const rank = room.rank();
-    if (rank + 1 < room.size()) publish_ahead(node, {bytes_of(in), bytes});
+    if (rank + 1 < room.size()) publish_ahead(room, call, {bytes_of(in), bytes});
     FewInputs inputs;
     for (int r = 0; r < rank; ++r)
-        inputs[static_cast<std::size_t>(r)] = await_ahead(node, r, bytes);
+        inputs[static_cast<std::size_t>(r)] = await_ahead(room, call, r, bytes);
     inputs[static_cast<std::size_t>(rank)] = in.data;
     if (rank > 0) kernel(out.data, inputs.data(), rank + 1, in.count);
     else if (in.data != out.data) std::memcpy(out.data, in.data, bytes);
@@ -225,9 +225,9 @@ bool CommunicatorState::broadcast_at_once(Buffer const& data, int root,
     if (!has_rank(room, root) || !is_usable(data)) return false;
     MemoryCall call(
         *this, [&] { return movement_record(Collective::broadcast, data.count, data.type, root); });
-    NodeCall const node = call.begin(room, Collective::broadcast, root, bytes);
-    if (room.rank() == root) publish_ahead(node, {bytes_of(data), bytes});
-    else std::memcpy(data.data, await_ahead(node, root, bytes), bytes);
+    call.begin(room, Collective::broadcast, root, bytes);
+    if (room.rank() == root) publish_ahead(room, call, {bytes_of(data), bytes});
+    else std::memcpy(data.data, await_ahead(room, call, root, bytes), bytes);
     room.finish();
     return true;
 }
@@ -247,7 +247,7 @@ bool CommunicatorState::gather_at_once(ConstBuffer const& in, Buffer const& out,
     });
     NodeCall const node = call.begin(room, Collective::gather, root, bytes * ranks);
     if (!at_root) {
-        publish_ahead(node, {bytes_of(in), bytes});
+        publish_ahead(room, call, {bytes_of(in), bytes});
     } else {
         auto const block = [&](int rank) {
             return bytes_of(out) + static_cast<std::size_t>(rank) * bytes;
@@ -255,7 +255,7 @@ bool CommunicatorState::gather_at_once(ConstBuffer const& in, Buffer const& out,
         if (!in_place) std::memcpy(block(root), in.data, bytes);
         for (int step = 1; step < room.size(); ++step) {
             int const from = node.peer(step);
-            std::memcpy(block(from), await_ahead(node, from, bytes), bytes);
+            std::memcpy(block(from), await_ahead(room, call, from, bytes), bytes);
         }
         room.note_all_entered();
     }
@@ -284,6 +284,7 @@ bool CommunicatorState::scatter_at_once(ConstBuffer const& in, Buffer const& out
         if (!in_place)
             std::memcpy(out.data, bytes_of(in) + static_cast<std::size_t>(root) * bytes, bytes);
     } else {
+        parts.fetch_ahead(node, root);
         parts.receive(node, root, bytes_of(out));
     }
     room.finish();

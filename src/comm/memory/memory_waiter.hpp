@@ -3,7 +3,7 @@
 
 #include <chrono>
 #include <exception>
-#include <optional>
+#include <memory>
 #include <string>
 
 #include "collectives/channel.hpp"
@@ -66,12 +66,12 @@ private:
     Slow& slow() {
         if (!slow_) {
             note_wait();
-            slow_.emplace(*this);
+            slow_ = std::make_unique<Slow>(*this);
         }
         return *slow_;
     }
     CommunicatorState& state_;
-    std::optional<Slow> slow_;
+    std::unique_ptr<Slow> slow_;
 };
 
 }  // namespace sinew::detail
