@@ -45,6 +45,11 @@ struct ShortPart {
     }
 };
 
+/// Whether a rank that has a message for each other one has a single short one, which then passes like that of a broadcast.
+inline bool is_one_message(Room const& room, std::size_t bytes) {
+    return room.size() == 2 && bytes <= Room::short_bytes;
+}
+
 /// Messages of one size that is known on all ranks and at most a short part. They lie where PairwiseSender puts them.
 ///
 /// A call that passes nothing else stores little besides its messages. That matters: what a processor has stored waits, in order, for the
@@ -66,10 +71,6 @@ public:
             if (to != call.rank())
                 std::memcpy(to_all + part_for(call.rank(), to) * place_.part, message(to), bytes_);
         call.room.publish_line();
-    }
-    /// Called before `receive` in an operation in which the other rank does not wait for this one.
-    void fetch_ahead(NodeCall const& call, int from) const {
-        call.room.fetch_line_ahead(from, in_line_ ? bytes_ : place_.slot);
     }
     /// Waits for the message of a rank and copies it.
     void receive(NodeCall const& call, int from, std::byte* to) const {

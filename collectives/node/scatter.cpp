@@ -3,10 +3,11 @@
 
 namespace sinew::collectives::node {
 
+namespace {
+
 /// The root publishes a block for each rank. Only the two of them need to know a block's size.
-void scatter(NodeCall const& call) {
+void scatter_blocks(NodeCall const& call) {
     Room& room = call.room;
-    begin(room, Collective::scatter);
     if (call.at_root()) {
         PairwiseSender sender(call, [&](int to) { return call.args.in_block(to); });
         if (sender.rounds() > 0) {
@@ -24,6 +25,19 @@ void scatter(NodeCall const& call) {
         }
         room.publish(Stage::consumed, Room::all_rounds);
     }
+}
+
+}  // namespace
+
+void scatter(NodeCall const& call) {
+    Room& room = call.room;
+    Arguments const& args = call.args;
+    begin(room, Collective::scatter);
+    std::span<std::byte const> const block =
+        call.at_root() ? args.in_block(call.peer(1)) : args.output();
+    if (!is_one_message(room, block.size())) scatter_blocks(call);
+    else if (call.at_root()) publish_ahead(room, call.waiter, block);
+    else copy(args.out, {await_ahead(room, call.waiter, args.root, block.size()), block.size()});
     room.finish();
 }
 

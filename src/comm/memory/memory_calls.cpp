@@ -277,15 +277,16 @@ bool CommunicatorState::scatter_at_once(ConstBuffer const& in, Buffer const& out
         return movement_record(Collective::scatter, bytes / out.type.size(), out.type, root);
     });
     NodeCall const node = call.begin(room, Collective::scatter, root, bytes * ranks);
-    EqualParts const parts(room, bytes);
+    auto const block = [&](int to) { return bytes_of(in) + static_cast<std::size_t>(to) * bytes; };
+    bool const one = collectives::node::is_one_message(room, bytes);
     if (at_root) {
-        parts.publish(node,
-                      [&](int to) { return bytes_of(in) + static_cast<std::size_t>(to) * bytes; });
-        if (!in_place)
-            std::memcpy(out.data, bytes_of(in) + static_cast<std::size_t>(root) * bytes, bytes);
+        if (one) publish_ahead(room, call, {block(node.peer(1)), bytes});
+        else EqualParts(room, bytes).publish(node, block);
+        if (!in_place) std::memcpy(out.data, block(root), bytes);
+    } else if (one) {
+        std::memcpy(out.data, await_ahead(room, call, root, bytes), bytes);
     } else {
-        parts.fetch_ahead(node, root);
-        parts.receive(node, root, bytes_of(out));
+        EqualParts(room, bytes).receive(node, root, bytes_of(out));
     }
     room.finish();
     return true;
