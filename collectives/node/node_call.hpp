@@ -208,7 +208,7 @@ inline bool may_bypass(Room const& room, std::size_t bytes) {
 /// give up the line for are completed in order among all others.
 [[gnu::always_inline]] inline void publish_ahead(Room& room, Waiter& waiter,
                                                  std::span<std::byte const> message) {
-    if (message.size() <= Cells::most_bytes) {
+    if (message.size() <= room.cell_bytes()) {
         copy(room.cell(waiter, message.size()), message);
         return room.publish_cell(message.size());
     }
@@ -220,7 +220,7 @@ inline bool may_bypass(Room const& room, std::size_t bytes) {
 }
 /// Waits for such a message and returns it.
 inline std::byte const* await_ahead(Room& room, Waiter& waiter, int rank, std::size_t bytes) {
-    if (bytes <= Cells::most_bytes) {
+    if (bytes <= room.cell_bytes()) {
         room.fetch_cell_ahead(rank, bytes);
         room.await_cell(waiter, rank, bytes);
         return room.cell_of(rank, bytes);

@@ -32,9 +32,9 @@ public:
     /// last operation that this rank has finished.
     static bool can_enter(Room& room, Plan const& plan, std::uint64_t finished) {
         if (may_swap(plan) && room.swapped_is_free(finished)) return true;
-        std::size_t const places = in_cell(plan)   ? node_memory::Cells::count
-                                   : in_slot(plan) ? Room::slots_for(plan.bytes)
-                                                   : Room::lines;
+        std::size_t const places = in_cell(room, plan) ? node_memory::Cells::count
+                                   : in_slot(plan)     ? Room::slots_for(plan.bytes)
+                                                       : Room::lines;
         return room.is_free(places, finished);
     }
 
@@ -55,13 +55,13 @@ public:
     /// Publishes this rank's message, if it has one in this pattern.
     void publish(Room& room, std::span<std::byte const> message) const {
         if (plan_.pattern == Pattern::from_root && room.rank() != plan_.root) return;
-        std::byte* const to = in_cell(plan_)   ? room.free_cell(plan_.bytes)
-                              : in_slot(plan_) ? room.free_short_slot(plan_.bytes)
-                                               : room.free_line();
+        std::byte* const to = in_cell(room, plan_) ? room.free_cell(plan_.bytes)
+                              : in_slot(plan_)     ? room.free_short_slot(plan_.bytes)
+                                                   : room.free_line();
         bool const one_way = plan_.pattern != Pattern::all_to_all;
         if (in_slot(plan_) && one_way) store_ahead(room, to, message);
         else copy(to, message);
-        if (in_cell(plan_)) room.publish_cell(plan_.bytes);
+        if (in_cell(room, plan_)) room.publish_cell(plan_.bytes);
         else room.publish_line(some_behind_);
     }
 
@@ -98,14 +98,14 @@ public:
         return true;
     }
     Room::Arrival arrival_from(Room const& room, int rank) const {
-        return in_cell(plan_) ? room.cell_arrival(entry_, rank, plan_.bytes)
-                              : room.line_arrival(entry_, rank);
+        return in_cell(room, plan_) ? room.cell_arrival(entry_, rank, plan_.bytes)
+                                    : room.line_arrival(entry_, rank);
     }
     /// The message of a rank that is here, or of this rank.
     std::byte const* of(Room const& room, int rank) const {
-        return in_cell(plan_)   ? room.cell_of(entry_, rank, plan_.bytes)
-               : in_slot(plan_) ? room.short_slot_of(entry_, rank, plan_.bytes)
-                                : room.line_of(entry_, rank);
+        return in_cell(room, plan_) ? room.cell_of(entry_, rank, plan_.bytes)
+               : in_slot(plan_)     ? room.short_slot_of(entry_, rank, plan_.bytes)
+                                    : room.line_of(entry_, rank);
     }
 
     /// Finishes the operation: this rank reads no message any more. Returns whether it has published
@@ -123,8 +123,8 @@ public:
 
 private:
     /// Several cells lie in one cache line, for a writer that runs ahead of those who read.
-    static bool in_cell(Plan const& plan) {
-        return plan.pattern == Pattern::from_root && plan.bytes <= node_memory::Cells::most_bytes;
+    static bool in_cell(Room const& room, Plan const& plan) {
+        return plan.pattern == Pattern::from_root && plan.bytes <= room.cell_bytes();
     }
     static bool in_slot(Plan const& plan) { return plan.bytes > Room::line_bytes; }
     static bool may_swap(Plan const& plan) {

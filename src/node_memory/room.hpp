@@ -182,7 +182,9 @@ public:
         return line_at(rank, operation_).payload.data();
     }
 
-    // Cells, for messages of up to Cells::most_bytes to readers for which the writer does not wait. All know the size.
+    // Cells, for messages of up to `cell_bytes` to readers for which the writer does not wait. All know the size.
+    /// A single reader that fetches ahead has longer messages sooner from lines.
+    std::size_t cell_bytes() const { return size_ == 2 ? 16 : Cells::most_bytes; }
     [[gnu::always_inline]] std::byte* cell(Waiter& waiter, std::size_t bytes) {
         await_finished(waiter, operation_ - Cells::count, Cells::count / 2);
         return free_cell(bytes);
