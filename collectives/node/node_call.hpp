@@ -156,12 +156,14 @@ enum class Pattern : std::uint8_t {
 inline constexpr StoreChoice::Stores slots_past_cache{.slots_bypass = true}, through_cache{},
     results_past_cache{.results_bypass = true}, lent_buffers{.lends = true};
 
-/// Chooses how a call stores to the slots, and measures it.
+/// Chooses how a call stores to the slots, and measures it. Slots past the cache are the safe way to begin, but not always the fastest
+/// among ranks that may share caches.
 inline auto begin_trial(NodeCall const& call, Pattern pattern, std::size_t bytes,
                         StoreChoice::Choice choice = StoreChoice::Choice::slots,
                         StoreChoice::Stores const& first = slots_past_cache) {
+    bool const sure = call.size() == 2 || first != slots_past_cache;
     return call.room.stores[static_cast<std::size_t>(pattern)].begin(
-        bytes, choice, call.room.calls_per_turn(bytes), first);
+        bytes, choice, call.room.calls_per_turn(bytes), first, sure);
 }
 
 /// How a message of `bytes` travels from one rank to others. Both sides know its size.

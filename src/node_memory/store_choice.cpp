@@ -10,8 +10,8 @@ namespace sinew::node_memory {
 namespace {
 
 constexpr int shortest_interval = 64, longest_interval = 1024;
-/// From this size on, the first trial comes after an interval: many programs make few such calls, trials lengthen them, and
-/// the way with which they begin is the fastest as a rule.
+/// From this size on, the first trial comes after an interval if the first way is likely the fastest: many programs make few such
+/// calls, and trials lengthen them.
 constexpr std::size_t long_call = std::size_t{16} << 20;
 /// A trial that takes this many times as long as the best way is given up after a few calls.
 constexpr float hopeless = 1.6F;
@@ -65,7 +65,7 @@ std::uint8_t StoreChoice::way_of(std::size_t size_class) const {
 }
 
 StoreChoice::Trial StoreChoice::begin(std::size_t bytes, Choice choice, int settling,
-                                      Stores const& first) {
+                                      Stores const& first, bool sure) {
     std::size_t const number = class_of(bytes);
     if (!classes_) classes_ = std::make_unique<Classes>();
     Class& c = (*classes_)[number];
@@ -76,7 +76,7 @@ StoreChoice::Trial StoreChoice::begin(std::size_t bytes, Choice choice, int sett
         c.best = static_cast<std::uint8_t>(std::ranges::find(ways, first) - ways.begin());
         bool const lends = choice == Choice::lending || choice == Choice::lending_or_results;
         bool const is_long = std::bit_floor(bytes) >= long_call;
-        if (lends || is_long) c.until_trial = c.interval;
+        if (lends || (is_long && sure)) c.until_trial = c.interval;
     }
     return {*this, number, choice, settling};
 }

@@ -56,7 +56,9 @@ public:
 
     /// Begins a call that moves `bytes`. `choice` and `first`, the way of the first calls, one of the choice's, must follow
     /// from the class of the size. `settling` is the number of calls until the slots have been stored to in a new way, all of them.
-    Trial begin(std::size_t bytes, Choice choice, int settling, Stores const& first);
+    /// `sure`: `first` is the fastest way as a rule, so that long calls try no other soon.
+    Trial begin(std::size_t bytes, Choice choice, int settling, Stores const& first,
+                bool sure = true);
 
     /// Reports the time of a call; for tests, which have no calls.
     void report(std::size_t size_class, std::uint8_t way, int settling, float seconds);

@@ -130,16 +130,18 @@ TEST(StoreChoice, GivesUpAHopelessTrialSoon) {
     EXPECT_GE(used[0] + used[2] + used[3], 9) << "each was tried";
 }
 
-TEST(StoreChoice, TriesNothingInTheFirstLongCalls) {
-    auto const first_calls = [](std::size_t bytes, Choice what, Stores const& first) {
+TEST(StoreChoice, TriesNothingInTheFirstLongCallsIfTheFirstWayIsSure) {
+    auto const first_calls = [](std::size_t bytes, Choice what, Stores const& first,
+                                bool sure = true) {
         StoreChoice choice;
-        choice.begin(bytes, what, settling, first);
+        choice.begin(bytes, what, settling, first, sure);
         return use(choice, what, fastest(what == Choice::results ? 3 : 0), 60, bytes);
     };
     constexpr std::size_t bytes = std::size_t{16} << 20;
     EXPECT_EQ(first_calls(bytes, Choice::results, results_past_cache)[2], 60);
     EXPECT_EQ(first_calls(bytes, Choice::slots, through_cache)[0], 60);
     EXPECT_EQ(first_calls(bytes, Choice::slots, slots_past_cache)[1], 60);
+    EXPECT_LT(first_calls(bytes, Choice::slots, slots_past_cache, false)[1], 60);
     EXPECT_LT(first_calls(bytes / 2, Choice::results, results_past_cache)[2], 60);
     EXPECT_LT(first_calls(bytes / 2, Choice::slots, slots_past_cache)[1], 60);
 }

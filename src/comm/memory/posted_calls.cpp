@@ -79,7 +79,8 @@ private:
         std::string text_of_call() const override { return call_.calls_->text_of(call_.sequence_); }
         void note_wait() override {
             Lock const lock(*call_.calls_);
-            MemoryWaiter::note_wait();
+            // After the last posted call has ended, the engine may enter its next operation.
+            if (!call_.ended()) MemoryWaiter::note_wait();
         }
 
     private:
