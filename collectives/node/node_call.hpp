@@ -23,8 +23,12 @@
 namespace sinew::collectives::node {
 
 using node_memory::Cells;
+using node_memory::lent_buffers;
+using node_memory::results_past_cache;
 using node_memory::Room;
+using node_memory::slots_past_cache;
 using node_memory::StoreChoice;
+using node_memory::through_cache;
 using node_memory::Waiter;
 using Stage = Room::Stage;
 
@@ -151,13 +155,9 @@ enum class Pattern : std::uint8_t {
     scatter,
 };
 
-/// Ways to begin with. Another core has read the lines of a rank's own slots since: to store past the cache is safe there, since
-/// its time hardly depends on where the cores lie. The lines of exchanged slots this core has read last.
-inline constexpr StoreChoice::Stores slots_past_cache{.slots_bypass = true}, through_cache{},
-    results_past_cache{.results_bypass = true}, lent_buffers{.lends = true};
-
-/// Chooses how a call stores to the slots, and measures it. Slots past the cache are the safe way to begin, but not always the fastest
-/// among ranks that may share caches.
+/// Chooses how a call stores to the slots, and measures it. It begins with `first`. Past the cache is safe for a rank's own slots, whose
+/// lines another core has read since: its time hardly depends on where the cores lie. It is not always the fastest among ranks that
+/// share processors. The lines of exchanged slots this core has read last.
 inline auto begin_trial(NodeCall const& call, Pattern pattern, std::size_t bytes,
                         StoreChoice::Choice choice = StoreChoice::Choice::slots,
                         StoreChoice::Stores const& first = slots_past_cache) {

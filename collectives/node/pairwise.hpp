@@ -27,7 +27,7 @@ inline std::size_t pairwise_rounds(Room const& room, std::size_t bytes) {
     return bytes <= short_part(room) ? 0 : rounds_of(bytes, pairwise_piece(room));
 }
 
-/// Which part of what `from` writes is for `to`. None is left for itself: so two ranks, whose lines and slots
+/// Which part of what `from` writes is for `to`. None is left for itself: so two ranks, whose slots
 /// change hands, use the same part.
 inline std::size_t part_for(int from, int to) {
     return static_cast<std::size_t>(to < from ? to : to - 1);

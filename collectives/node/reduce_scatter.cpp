@@ -18,7 +18,7 @@ std::size_t most_published(NodeCall const& call, std::size_t total) {
 }
 
 /// Short vectors: every rank publishes all its blocks but its own, one after the other. (So two ranks, whose
-/// lines and slots change hands, write where they read.)
+/// slots change hands, write where they read.)
 void reduce_own_at_once(NodeCall const& call, std::size_t published) {
     Room& room = call.room;
     bool const inside = way_of(published) == Way::line;

@@ -34,13 +34,13 @@ void follow(float& average, float seconds) {
 }  // namespace
 
 std::span<StoreChoice::Stores const> StoreChoice::ways_of(Choice choice) {
-    static constexpr Stores through_cache{}, slots{.slots_bypass = true},
-        results{.results_bypass = true}, both{.slots_bypass = true, .results_bypass = true},
-        lent{.lends = true};
-    static constexpr std::array of_slots{through_cache, slots};
-    static constexpr std::array of_results{through_cache, slots, results, both};
-    static constexpr std::array of_lending{through_cache, slots, lent};
-    static constexpr std::array of_lending_or_results{through_cache, results, lent};
+    static constexpr Stores both_past_cache{.slots_bypass = true, .results_bypass = true};
+    static constexpr std::array of_slots{through_cache, slots_past_cache};
+    static constexpr std::array of_results{through_cache, slots_past_cache, results_past_cache,
+                                           both_past_cache};
+    static constexpr std::array of_lending{through_cache, slots_past_cache, lent_buffers};
+    static constexpr std::array of_lending_or_results{through_cache, results_past_cache,
+                                                      lent_buffers};
     switch (choice) {
         case Choice::slots:
             return of_slots;

@@ -57,8 +57,7 @@ public:
     /// Begins a call that moves `bytes`. `choice` and `first`, the way of the first calls, one of the choice's, must follow
     /// from the class of the size. `settling` is the number of calls until the slots have been stored to in a new way, all of them.
     /// `sure`: `first` is the fastest way as a rule, so that long calls try no other soon.
-    Trial begin(std::size_t bytes, Choice choice, int settling, Stores const& first,
-                bool sure = true);
+    Trial begin(std::size_t bytes, Choice choice, int settling, Stores const& first, bool sure);
 
     /// Reports the time of a call; for tests, which have no calls.
     void report(std::size_t size_class, std::uint8_t way, int settling, float seconds);
@@ -89,5 +88,9 @@ private:
     using Classes = std::array<Class, size_classes>;
     std::unique_ptr<Classes> classes_;  // made by the first call: most rooms see few patterns
 };
+
+// The ways with which calls begin.
+inline constexpr StoreChoice::Stores through_cache{}, slots_past_cache{.slots_bypass = true},
+    results_past_cache{.results_bypass = true}, lent_buffers{.lends = true};
 
 }  // namespace sinew::node_memory

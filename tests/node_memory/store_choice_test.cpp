@@ -15,8 +15,6 @@ constexpr int settling = 8;
 
 using Choice = StoreChoice::Choice;
 using Stores = StoreChoice::Stores;
-constexpr Stores slots_past_cache{.slots_bypass = true}, through_cache{},
-    results_past_cache{.results_bypass = true}, lent{.lends = true};
 using Costs = std::array<float, 4>;  // seconds of a call, by way
 using Counts = std::array<int, 4>;
 
@@ -28,7 +26,7 @@ Costs fastest(std::size_t way) {
 
 Stores first_of(Choice what) {
     if (what == Choice::slots) return slots_past_cache;
-    return what == Choice::lending ? lent : results_past_cache;
+    return what == Choice::lending ? lent_buffers : results_past_cache;
 }
 
 /// Makes calls whose times depend on the way alone. Returns how often each was used.
@@ -37,7 +35,7 @@ Counts use(StoreChoice& choice, Choice what, Costs const& costs, int calls,
     Counts used{};
     std::size_t const size_class = StoreChoice::class_of(bytes);
     for (int i = 0; i < calls; ++i) {
-        choice.begin(bytes, what, settling, first_of(what));
+        choice.begin(bytes, what, settling, first_of(what), true);
         std::uint8_t const way = choice.way_of(size_class);
         ++used.at(way);
         choice.report(size_class, way, settling, costs.at(way));
@@ -47,7 +45,8 @@ Counts use(StoreChoice& choice, Choice what, Costs const& costs, int calls,
 
 TEST(StoreChoice, ATrialStoresAsItsWaySays) {
     StoreChoice choice;
-    auto const trial = choice.begin(call_bytes, Choice::results, settling, results_past_cache);
+    auto const trial =
+        choice.begin(call_bytes, Choice::results, settling, results_past_cache, true);
     auto const way = choice.way_of(StoreChoice::class_of(call_bytes));
     EXPECT_EQ(trial.stores().slots_bypass, way % 2 == 1);
     EXPECT_EQ(trial.stores().results_bypass, way >= 2);
@@ -61,10 +60,10 @@ TEST(StoreChoice, BeginsAsItsCallerSays) {
     for (auto const& [what, first] :
          {Case{Choice::slots, slots_past_cache}, Case{Choice::slots, through_cache},
           Case{Choice::results, results_past_cache}, Case{Choice::lending, through_cache},
-          Case{Choice::lending, lent}, Case{Choice::lending_or_results, through_cache},
+          Case{Choice::lending, lent_buffers}, Case{Choice::lending_or_results, through_cache},
           Case{Choice::lending_or_results, results_past_cache}}) {
         StoreChoice choice;
-        EXPECT_TRUE(choice.begin(call_bytes, what, settling, first).stores() == first);
+        EXPECT_TRUE(choice.begin(call_bytes, what, settling, first, true).stores() == first);
     }
 }
 
@@ -72,10 +71,10 @@ TEST(StoreChoice, FindsEachWayOfLendingOrResults) {
     StoreChoice choice;
     constexpr auto what = Choice::lending_or_results;
     auto const stores = [&] {
-        return choice.begin(call_bytes, what, settling, first_of(what)).stores();
+        return choice.begin(call_bytes, what, settling, first_of(what), true).stores();
     };
     use(choice, what, fastest(2), 1000);
-    EXPECT_TRUE(stores() == lent);
+    EXPECT_TRUE(stores() == lent_buffers);
     use(choice, what, fastest(0), 3000);
     EXPECT_TRUE(stores() == through_cache);
     EXPECT_EQ(use(choice, what, fastest(0), 3000)[3], 0);
@@ -131,19 +130,18 @@ TEST(StoreChoice, GivesUpAHopelessTrialSoon) {
 }
 
 TEST(StoreChoice, TriesNothingInTheFirstLongCallsIfTheFirstWayIsSure) {
-    auto const first_calls = [](std::size_t bytes, Choice what, Stores const& first,
-                                bool sure = true) {
+    auto const first_calls = [](std::size_t bytes, Choice what, Stores const& first, bool sure) {
         StoreChoice choice;
         choice.begin(bytes, what, settling, first, sure);
         return use(choice, what, fastest(what == Choice::results ? 3 : 0), 60, bytes);
     };
     constexpr std::size_t bytes = std::size_t{16} << 20;
-    EXPECT_EQ(first_calls(bytes, Choice::results, results_past_cache)[2], 60);
-    EXPECT_EQ(first_calls(bytes, Choice::slots, through_cache)[0], 60);
-    EXPECT_EQ(first_calls(bytes, Choice::slots, slots_past_cache)[1], 60);
+    EXPECT_EQ(first_calls(bytes, Choice::results, results_past_cache, true)[2], 60);
+    EXPECT_EQ(first_calls(bytes, Choice::slots, through_cache, true)[0], 60);
+    EXPECT_EQ(first_calls(bytes, Choice::slots, slots_past_cache, true)[1], 60);
     EXPECT_LT(first_calls(bytes, Choice::slots, slots_past_cache, false)[1], 60);
-    EXPECT_LT(first_calls(bytes / 2, Choice::results, results_past_cache)[2], 60);
-    EXPECT_LT(first_calls(bytes / 2, Choice::slots, slots_past_cache)[1], 60);
+    EXPECT_LT(first_calls(bytes / 2, Choice::results, results_past_cache, true)[2], 60);
+    EXPECT_LT(first_calls(bytes / 2, Choice::slots, slots_past_cache, true)[1], 60);
 }
 
 // Each waits for the other, so that the trials of one make the calls of both slow. Now and then a rank is
@@ -159,7 +157,7 @@ TEST(StoreChoice, IsNotLedAstrayByTheTrialsOfTheOtherRank) {
         float seconds = 0;
         if (slow_calls == 0 && chance(3000)) slow_calls = 6;
         for (StoreChoice& rank : ranks) {
-            rank.begin(call_bytes, Choice::slots, settling, through_cache);
+            rank.begin(call_bytes, Choice::slots, settling, through_cache, true);
             bool const bypasses = rank.way_of(size_class) % 2 == 1;
             bypassing += bypasses ? 1 : 0;
             seconds = std::max(seconds, bypasses ? 15e-6F : 8e-6F);
@@ -194,7 +192,7 @@ TEST(StoreChoice, DistinguishesSizes) {
 TEST(StoreChoice, AcceptsEverySize) {
     for (std::size_t const bytes : {std::size_t{0}, std::size_t{1}, ~std::size_t{0}}) {
         StoreChoice choice;
-        auto trial = choice.begin(bytes, Choice::results, 0, results_past_cache);
+        auto trial = choice.begin(bytes, Choice::results, 0, results_past_cache, true);
         trial.done();
         use(choice, Choice::results, fastest(3), 1000, bytes);
     }
