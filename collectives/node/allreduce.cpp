@@ -29,11 +29,14 @@ void one_shot(NodeCall const& call) {
     std::memcpy(room.short_slot(call.waiter, bytes), call.args.in, bytes);
     room.line(call.waiter);
     arrive_to_reduce(call);
-    Inputs inputs;
-    for (int r = 0; r < call.size(); ++r)
-        inputs[static_cast<std::size_t>(r)] = room.short_slot_of(r, bytes);
-    inputs[static_cast<std::size_t>(call.rank())] = call.args.in;
-    call.args.combine_all(call.args.out, {inputs.data(), call.ranks()}, bytes);
+    auto const combine = [&] {
+        Inputs inputs;
+        for (int r = 0; r < call.size(); ++r)
+            inputs[static_cast<std::size_t>(r)] = room.short_slot_of(r, bytes);
+        inputs[static_cast<std::size_t>(call.rank())] = call.args.in;
+        call.args.combine_all(call.args.out, {inputs.data(), call.ranks()}, bytes);
+    };
+    combine_for_all(room, call.waiter, call.args.output(), combine, !call.args.completion.exists());
     room.finish_together();
 }
 

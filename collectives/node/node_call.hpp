@@ -250,6 +250,25 @@ inline void arrive_to_reduce(NodeCall const& call) {
     await_arrivals_to_reduce(call.room, call.waiter);
 }
 
+/// Calls `combine()`, which writes the result that all ranks have to `out`, or copies that of a rank on the same processor (Room::result_beside).
+/// All ranks have arrived. Where `may_copy` is false, what a rank does to its result depends on more than the messages.
+template <class Combine>
+[[gnu::always_inline]] inline void combine_for_all(Room& room, Waiter const& waiter,
+                                                   std::span<std::byte> out, Combine const& combine,
+                                                   bool may_copy = true) {
+    if (waiter.yields() == 0 || room.size() == 2 || !may_copy) [[likely]]
+        return combine();
+    if (std::byte const* const result = room.result_beside(); result != nullptr) {
+        std::memcpy(out.data(), result, out.size());
+        return;
+    }
+    combine();
+    if (std::byte* const place = room.free_result(); place != nullptr) {
+        std::memcpy(place, out.data(), out.size());
+        room.publish_result();
+    }
+}
+
 /// Runs any collective.
 void run(Collective collective, NodeCall const& call);
 

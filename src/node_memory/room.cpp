@@ -9,22 +9,6 @@ namespace sinew::node_memory {
 
 namespace {
 
-constexpr std::size_t page = 4096;
-
-std::size_t in_pages(std::size_t bytes) { return (bytes + page - 1) / page * page; }
-
-/// Slots that stay in the second-level cache, with what they are combined with.
-std::size_t exchange_slot_beside(std::size_t ring, int ranks) {
-    constexpr std::size_t largest = std::size_t{64} << 10, part_of_ring = 16;
-    return ranks == 2 ? std::min(ring / part_of_ring / 64 * 64, largest) : 0;
-}
-
-/// Bytes from a rank's exchange slots and ring to the next one's. The odd page keeps the slots of different
-/// ranks out of the same sets of a cache.
-std::size_t stride_of(std::size_t ring, int ranks) {
-    return in_pages(Room::exchange_slots * exchange_slot_beside(ring, ranks) + ring) + page;
-}
-
 /// The largest block of which a reservation of contributions and results fits into a ring.
 std::size_t block_in(std::size_t ring, int ranks) {
     constexpr std::size_t largest = std::size_t{256} << 10;
@@ -32,24 +16,12 @@ std::size_t block_in(std::size_t ring, int ranks) {
     return std::min(ring / blocks / 64 * 64, largest);
 }
 
-constexpr std::size_t short_bytes_of_rank = Room::short_slots * RoomLayout::short_stride;
-
 }  // namespace
-
-std::size_t Room::bytes(int ranks, std::size_t ring) {
-    return sizeof(Header) + static_cast<std::size_t>(ranks) *
-                                (sizeof(Control) + short_bytes_of_rank + stride_of(ring, ranks));
-}
 
 Room::Room(std::shared_ptr<void> memory, int rank, int ranks, std::size_t ring,
            Lendable const* lendable, std::uint64_t begun)
-    : base_(static_cast<std::byte*>(memory.get())),
-      controls_(reinterpret_cast<Control*>(base_ + sizeof(Header))), own_(controls_ + rank),
-      shorts_(reinterpret_cast<std::byte*>(controls_ + ranks)),
-      rings_(shorts_ + static_cast<std::size_t>(ranks) * short_bytes_of_rank),
-      exchange_bytes_(exchange_slot_beside(ring, ranks)), ring_bytes_(ring),
-      ring_stride_(stride_of(ring, ranks)), block_(block_in(ring, ranks)), rank_(rank),
-      size_(ranks), operation_(begun), known_finished_(begun), swapped_places_(rank),
+    : RoomPlaces(memory.get(), ranks, ring), own_(&of(rank)), block_(block_in(ring, ranks)),
+      rank_(rank), operation_(begun), known_finished_(begun), swapped_places_(rank),
       lendable_(lendable), one_domain_(ranks), domains_(one_domain_), memory_(std::move(memory)) {
     used_by_.fill(begun);
     if (begun > 0) {
@@ -75,7 +47,7 @@ void Room::refresh_counters() {
 
 bool Room::finished_by_others(std::uint64_t operation) {
     if (not_before(known_finished_, operation)) return true;
-    for (int rank = 0; rank < size_; ++rank)
+    for (int rank = 0; rank < size(); ++rank)
         if (rank != rank_ &&
             !not_before(of(rank).finished.value.load(std::memory_order_acquire), operation))
             return false;
@@ -89,7 +61,7 @@ void Room::look_for_finished(Waiter& waiter, std::uint64_t operation, std::uint6
     constexpr int looks_while_idle = 4;
     int patience = waiter.spins() + looks_while_idle;
     std::uint64_t by_all = operation_ - 1;
-    for (int rank = 0; rank < size_; ++rank) {
+    for (int rank = 0; rank < size(); ++rank) {
         if (rank == rank_) continue;
         std::uint64_t seen = 0;
         await(waiter, bell(), rank, [&] {
@@ -109,7 +81,7 @@ bool Room::has_marked(int rank, std::uint64_t operation) const {
         return call.load(std::memory_order_relaxed) != 0 && is_of(operation, call);
     };
     return is_there(line_at(rank, operation).call) || of(rank).cells.any_is(operation, is_there) ||
-           (size_ == 2 && is_there(swapped(rank, operation).line.call));
+           (size() == 2 && is_there(swapped(rank, operation).line.call));
 }
 
 void Room::end_reading() {
@@ -126,7 +98,7 @@ void Room::reserve(Waiter& waiter, std::size_t rounds, std::size_t contribution,
         (depth * result + std::min(rounds, depth) * contribution + 63) / 64 * 64;
     // Operations begin at different parts of the ring, so that none waits for the one before it, and the
     // same few parts are used again and again: they stay in the cache, and the rest is never touched.
-    std::size_t const part = ring_bytes_ / ring_parts / 64 * 64;
+    std::size_t const part = ring_bytes() / ring_parts / 64 * 64;
     std::size_t const parts = std::min((bytes + part - 1) / part, ring_parts);
     if (operation_ % reservations == 0 || next_part_ + parts > ring_parts) next_part_ = 0;
     std::size_t const begin = next_part_ * part;
@@ -147,18 +119,40 @@ int Room::note_processor() {
     return here;
 }
 
+bool Room::is_beside(int rank) const {
+    return rank != rank_ && of(rank).processor.load(std::memory_order_relaxed) ==
+                                own().processor.load(std::memory_order_relaxed);
+}
+
+std::byte const* Room::result_beside() const {
+    for (int rank = 0; rank < size(); ++rank)
+        if (is_beside(rank) &&
+            counter(rank, Stage::reduced).load(std::memory_order_acquire) == mark(1))
+            return result_at(rank, operation_);
+    return nullptr;
+}
+
+std::byte* Room::free_result() const {
+    if (!not_before(known_finished_, operation_ - result_places)) return nullptr;
+    for (int rank = 0; rank < size(); ++rank)
+        if (is_beside(rank)) return result_at(rank_, operation_);
+    return nullptr;
+}
+
 // Measured on an AMD EPYC (Zen 4), where 64 looks take 2 to 3 us and a change of ranks 1. See docs/decisions/0024.
-constexpr int looks_at_lines = 8, looks_at_stages = 64;
+constexpr int looks_at_lines = 8, looks_in_sequence = 32, looks_at_stages = 64;
+constexpr std::chrono::microseconds longest_in_sequence{2};
 
 /// Where ranks share processors: waits until `ready()`, or for some yields. A rank that waits must give way, at once, to a rank on its own
 /// processor that `is_behind(rank)`: others may wait for that one, too. While there is none, to give way gains nothing, and takes as long as
-/// some 30 looks; `most_looks` are done before it nevertheless, since a rank may have come to this processor meanwhile.
-template <class Ready, class IsBehind>
-void Room::give_way_until(Ready const& ready, IsBehind const& is_behind, int most_looks,
-                          Waiter& waiter) {
+/// some 30 looks; as long as `looks_again(number of looks)`, it looks nevertheless, and then gives way, since a rank may have come to this
+/// processor meanwhile.
+template <class Ready, class IsBehind, class LooksAgain>
+void Room::give_way_until(Ready const& ready, IsBehind const& is_behind,
+                          LooksAgain const& looks_again, Waiter& waiter) {
     int here = note_processor();
     auto const another_needs_it = [&] {
-        for (int rank = 0; rank < size_; ++rank) {
+        for (int rank = 0; rank < size(); ++rank) {
             if (rank == rank_) continue;
             int const there = of(rank).processor.load(std::memory_order_relaxed);
             if ((there == here || there == 0) && is_behind(rank)) return true;
@@ -166,12 +160,13 @@ void Room::give_way_until(Ready const& ready, IsBehind const& is_behind, int mos
         return false;
     };
     for (int yields = waiter.yields(); yields > 0; --yields) {
-        for (int looks = 0; looks < most_looks; ++looks) {
+        for (int looks = 0; looks_again(looks); ++looks) {
             if (ready()) return;
             if (another_needs_it()) break;
             relax();
         }
-        if (!yield_between_polls()) bell().sleep(ready, longest_nap);
+        if (auto const now = yield_between_polls()) last_yield_ = *now;
+        else bell().sleep(ready, longest_nap);
         here = note_processor();
     }
 }
@@ -179,29 +174,37 @@ void Room::give_way_until(Ready const& ready, IsBehind const& is_behind, int mos
 void Room::await_lines_of_crowd(Waiter& waiter) {
     int missing = 0;
     auto const all_have_entered = [&] {
-        while (missing < size_ && (missing == rank_ || has_entered(missing))) ++missing;
-        return missing == size_;
+        while (missing < size() && (missing == rank_ || has_entered(missing))) ++missing;
+        return missing == size();
+    };
+    // Between calls that follow each other at once, the ranks of the other processors come soon, and each processor changes its rank once per
+    // call. If this one changes it once more, it falls behind the others.
+    bool in_sequence = false;
+    auto const looks_again = [&](int looks) {
+        if (looks == looks_at_lines)
+            in_sequence = std::chrono::steady_clock::now() - last_yield_ < longest_in_sequence;
+        return looks < (in_sequence ? looks_in_sequence : looks_at_lines);
     };
     give_way_until(
         all_have_entered, [&](int rank) { return rank >= missing && !has_entered(rank); },
-        looks_at_lines, waiter);
+        looks_again, waiter);
 }
 
 void Room::await_stage_in_crowd(Waiter& waiter, int rank, Stage stage, std::size_t rounds) {
     give_way_until([&] { return reached(rank, stage, rounds); },
-                   [&](int other) { return !reached(other, stage, rounds); }, looks_at_stages,
-                   waiter);
+                   [&](int other) { return !reached(other, stage, rounds); },
+                   [](int looks) { return looks < looks_at_stages; }, waiter);
 }
 
 void Room::await_lines(Waiter& waiter) {
     await_lines_if_crowded(waiter);
-    for (int rank = 0; rank < size_; ++rank)
+    for (int rank = 0; rank < size(); ++rank)
         if (rank != rank_) await_line(waiter, rank);
     note_all_entered();
 }
 
 void Room::await_stage_of_all(Waiter& waiter, Stage stage, std::size_t rounds) {
-    for (int rank = 0; rank < size_; ++rank)
+    for (int rank = 0; rank < size(); ++rank)
         if (rank != rank_) await_stage(waiter, rank, stage, rounds);
 }
 

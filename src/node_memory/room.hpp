@@ -14,7 +14,7 @@
 #include "src/node_memory/domains.hpp"
 #include "src/node_memory/lendable.hpp"
 #include "src/node_memory/not_before.hpp"
-#include "src/node_memory/room_layout.hpp"
+#include "src/node_memory/room_places.hpp"
 #include "src/node_memory/short_store_choice.hpp"
 #include "src/node_memory/store_choice.hpp"
 #include "src/node_memory/swapped_places.hpp"
@@ -46,14 +46,12 @@ namespace sinew::node_memory {
 /// then nobody concludes from them what it has finished.
 ///
 /// Not thread-safe: the calls of one rank must not overlap.
-class Room : private RoomLayout {
+class Room : private RoomPlaces {
 public:
     using RoomLayout::line_bytes, RoomLayout::lines, RoomLayout::short_bytes,
         RoomLayout::short_slots, RoomLayout::compact_bytes, RoomLayout::compact_slots,
-        RoomLayout::slots_for, RoomLayout::swapped_bytes, RoomLayout::depth, RoomLayout::most_ranks;
-
-    /// Returns the size of a room whose rings have `ring` bytes per rank.
-    static std::size_t bytes(int ranks, std::size_t ring);
+        RoomLayout::slots_for, RoomLayout::swapped_bytes, RoomLayout::depth, RoomLayout::most_ranks,
+        RoomLayout::exchange_slots, RoomPlaces::bytes, RoomPlaces::size, RoomPlaces::exchange_bytes;
 
     /// A view of `memory`, which the room keeps alive. It must be zero before the first rank begins
     /// and be aligned to a page. `lendable` may be null. `begun` is the number of operations that all
@@ -65,7 +63,6 @@ public:
     ~Room();
 
     int rank() const { return rank_; }
-    int size() const { return size_; }
     /// The most bytes per rank in a slot that has a part for each rank.
     std::size_t block() const { return block_; }
     Lendable const* lendable() const { return lendable_; }
@@ -99,7 +96,7 @@ public:
     /// does not look at the room. Readers look in both.
     void begin_together() {
         begin();
-        if (size_ != 2) return;
+        if (size() != 2) return;
         together_ = true;
         in_ring_ = false;
         swaps_ = swapped_places_.is_free(operation_, known_finished_);
@@ -184,7 +181,7 @@ public:
 
     // Cells, for messages of up to `cell_bytes` to readers for which the writer does not wait. All know the size.
     /// A single reader that fetches ahead has longer messages sooner from lines.
-    std::size_t cell_bytes() const { return size_ == 2 ? 16 : Cells::most_bytes; }
+    std::size_t cell_bytes() const { return size() == 2 ? 16 : Cells::most_bytes; }
     [[gnu::always_inline]] std::byte* cell(Waiter& waiter, std::size_t bytes) {
         await_finished(waiter, operation_ - Cells::count, Cells::count / 2);
         return free_cell(bytes);
@@ -213,6 +210,18 @@ public:
         if (bytes <= swapped_bytes && is_swapped(rank))
             return swapped(rank, operation_).slot.data();
         return short_of(rank, operation_, bytes);
+    }
+
+    // Results of up to `short_bytes` that all ranks have. Of the ranks on a processor the first one combines the messages, and the others copy
+    // its result: they run later, when the messages of this processor have gone to the caches of those that read them meanwhile.
+    // Requires: there are more than two ranks, and this one has waited for the lines of all (`await_lines`).
+    /// The result of the current operation that a rank on this processor has published; null if none has.
+    std::byte const* result_beside() const;
+    /// The place for that of this rank; null if it has the processor for itself, or others may still read there.
+    std::byte* free_result() const;
+    /// Rings no bell: nobody waits for it.
+    void publish_result() {
+        counter(rank_, Stage::reduced).store(mark(1), std::memory_order_release);
     }
 
     // In a sequence of operations in which a rank does not wait for its readers, it runs ahead. A reader that finds its message at once
@@ -248,12 +257,12 @@ public:
     };
     /// `together`: an operation as after begin_together, whose message lies in the ring, or in the swapped place after `enter_swapped`.
     Entry entry(bool together = false) const {
-        return {operation_, signature_, together && size_ == 2, swaps_};
+        return {operation_, signature_, together && size() == 2, swaps_};
     }
     /// Whether the swapped place is free for the message of the next operation, which is like one after begin_together. `finished` is
     /// the last operation that this rank has finished.
     bool swapped_is_free(std::uint64_t finished) const {
-        return size_ == 2 && finished == operation_ &&
+        return size() == 2 && finished == operation_ &&
                swapped_places_.is_free(operation_ + 1, known_finished_);
     }
     /// Lets the message of the current operation pass there. Requires: it was free.
@@ -277,7 +286,7 @@ public:
     enum class Arrival : std::uint8_t { missing, here, here_behind, of_another_call };
     /// Looks for the line or cell of a rank. Any thread may call them.
     Arrival line_arrival(Entry const& entry, int rank) const {
-        bool const of_two = size_ == 2 && entry.together;
+        bool const of_two = size() == 2 && entry.together;
         auto found = Arrival::missing;
         if (of_two) found = arrival(entry, swapped(rank, entry.operation).line.call);
         if (found == Arrival::missing) found = arrival(entry, line_at(rank, entry.operation).call);
@@ -344,31 +353,27 @@ public:
     /// The slots of a rank in a round. Requires: its first round has been published, and `result`
     /// is what it has reserved; likewise `contribution`.
     std::byte* result_of(int rank, std::size_t round, std::size_t result) const {
-        return in_ring(rank, round % depth * result, result);
+        return in_ring(rank, operation_, round % depth * result, result);
     }
     std::byte* contribution_of(int rank, std::size_t round, std::size_t contribution,
                                std::size_t results = 0) const {
-        return in_ring(rank, results + round % depth * contribution, contribution);
+        return in_ring(rank, operation_, results + round % depth * contribution, contribution);
     }
     /// The operations with reservations of this size after which all slots have been used again.
     int calls_per_turn(std::size_t bytes) const {
         return static_cast<int>(
-            std::min(ring_bytes_ / std::max<std::size_t>(bytes, 1), reservations));
+            std::min(ring_bytes() / std::max<std::size_t>(bytes, 1), reservations));
     }
     /// The most bytes of a contribution that is not cut into blocks.
-    std::size_t span() const { return static_cast<std::size_t>(size_) * block_; }
+    std::size_t span() const { return static_cast<std::size_t>(size()) * block_; }
 
     // Exchange slots, in a room of two ranks: in a round each rank writes a message to one and reads that of
     // the other rank in another. They change hands: a rank writes where it read two rounds before, in lines
     // that its cache has and the other rank does not read again. So nobody waits for a reader.
-    static constexpr std::size_t exchange_slots = 2;  ///< of each rank
-    /// The most bytes of a message in an exchange slot; 0: there are none.
-    std::size_t exchange_bytes() const { return exchange_bytes_; }
     /// The slot of a rank in a round of the current operation. It is free if this rank has read that of the
     /// other one in the round before the last, of this operation or of earlier ones.
     std::byte* exchange_slot(int rank, std::size_t round) const {
-        std::uint64_t const use = exchanges_ + round;
-        return ring_of(side_of(rank, use, exchange_slots)) + use % exchange_slots * exchange_bytes_;
+        return exchange_at(rank, exchanges_ + round);
     }
     /// Says that both ranks have taken the slots of so many rounds, each in all of them, in this operation.
     void end_exchange(std::size_t rounds) { exchanges_ += rounds; }
@@ -492,27 +497,17 @@ private:
     void await_lines_of_crowd(Waiter& waiter);
     void await_stage_in_crowd(Waiter& waiter, int rank, Stage stage, std::size_t rounds);
     int note_processor();
-    template <class Ready, class IsBehind>
-    void give_way_until(Ready const& ready, IsBehind const& is_behind, int most_looks,
-                        Waiter& waiter);
+    bool is_beside(int rank) const;
+    template <class Ready, class IsBehind, class LooksAgain>
+    void give_way_until(Ready const& ready, IsBehind const& is_behind,
+                        LooksAgain const& looks_again, Waiter& waiter);
     bool finished_by_others(std::uint64_t operation);
     void end_reading();
     void look_for_finished(Waiter& waiter, std::uint64_t operation, std::uint64_t more);
 
-    Header& header() const { return *reinterpret_cast<Header*>(base_); }
-    Doorbell& bell() const { return header().bell; }
-    Control& of(int rank) const { return controls_[rank]; }
     Control& own() const { return *own_; }
     std::atomic<std::uint64_t>& counter(int rank, Stage stage) const {
         return of(rank).stages[static_cast<std::size_t>(stage)].value;
-    }
-    /// On whose side a slot lies that `rank` writes for the use number `use` of `places` of them.
-    /// Those of two ranks change hands each time they come round again.
-    int side_of(int rank, std::uint64_t use, std::size_t places) const {
-        return size_ == 2 ? rank ^ static_cast<int>(use / places & 1) : rank;
-    }
-    Swapped& swapped(int rank, std::uint64_t operation) const {
-        return controls_[SwappedPlaces::place_of(rank, operation)].swapped;
     }
     /// Whether the line of a rank for the current operation is in its swapped place. Requires: it has arrived, or is this rank's.
     bool is_swapped(int rank) const { return rank == rank_ ? swaps_ : together_ && !in_ring_; }
@@ -523,42 +518,14 @@ private:
             swapped(rank, entry.operation).line.call.load(std::memory_order_acquire);
         return seen >> signature_bits == entry.operation << signature_bits >> signature_bits;
     }
-    Line& line_at(int rank, std::uint64_t operation) const {
-        return of(rank).ring[operation % lines];
-    }
-    std::byte* short_of(int rank, std::uint64_t operation, std::size_t bytes) const {
-        std::size_t const slots = slots_for(bytes), slot = operation % slots;
-        if (bytes <= compact_bytes) return of(rank).compact[slot].data();
-        int const side = side_of(rank, operation, slots);
-        return shorts_ + (static_cast<std::size_t>(side) * short_slots + slot) * short_stride;
-    }
-    /// Where a rank's exchange slots begin, and its ring behind them.
-    std::byte* ring_of(int rank) const {
-        return rings_ + static_cast<std::size_t>(rank) * ring_stride_;
-    }
-    /// A slot of a rank's reservation. One that would end outside of the ring is that of a rank in another
-    /// call; what is read instead is as wrong, but inside.
-    std::byte* in_ring(int rank, std::size_t offset, std::size_t bytes) const {
-        std::size_t const reserved =
-            of(rank).reserved[operation_ % reservations].load(std::memory_order_relaxed);
-        bool const inside = reserved + offset + bytes <= ring_bytes_;
-        return ring_of(rank) + exchange_slots * exchange_bytes_ + (inside ? reserved + offset : 0);
-    }
-
-    std::byte* base_;
-    Control* controls_;
     Control* own_;
-    std::byte* shorts_;
-    std::byte* rings_;
-    std::size_t exchange_bytes_;
-    std::size_t ring_bytes_, ring_stride_;
     std::size_t block_;
     std::uint64_t exchanges_ = 0;  // rounds of operations before this one
     std::size_t next_part_ = 0;
     /// The latest operation that used each part of this rank's ring.
     static constexpr std::size_t ring_parts = 16;
     std::array<std::uint64_t, ring_parts> used_by_{};
-    int rank_, size_;
+    int rank_;
     std::uint64_t operation_;
     std::uint64_t known_finished_;
     std::uint16_t signature_ = 0;
@@ -575,6 +542,7 @@ private:
     };
     Reading reading_;
     bool shares_processors_ = false;
+    std::chrono::steady_clock::time_point last_yield_;  // when it ended, if ranks share processors
     Lendable const* lendable_;
     Domains one_domain_, domains_;
     std::shared_ptr<void> memory_;

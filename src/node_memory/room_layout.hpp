@@ -29,10 +29,17 @@ struct RoomLayout {
     static constexpr std::size_t slots_for(std::size_t bytes) {
         return bytes <= compact_bytes ? compact_slots : short_slots;
     }
+    /// Places of a rank for results that ranks on its processor copy, of up to `short_bytes`, behind its short slots. Rooms of two ranks
+    /// have none.
+    static constexpr std::size_t result_places = 2;
+    static constexpr std::size_t short_places_of(int ranks) {
+        return short_slots + (ranks > 2 ? result_places : 0);
+    }
     /// The longest message that has a place beside a swapped line (Room::begin_together).
     static constexpr std::size_t swapped_bytes = 1024;
     static_assert(compact_slots <= lines && short_slots <= lines, "a free slot has a free line");
-    static constexpr std::size_t depth = 3;  ///< slots of a reservation, used in turn
+    static constexpr std::size_t exchange_slots = 2;  ///< of each rank
+    static constexpr std::size_t depth = 3;           ///< slots of a reservation, used in turn
     /// The most ranks in a room; each waits for all, so more need a tree.
     static constexpr int most_ranks = 256;
 

@@ -2,6 +2,7 @@
 #include "src/node_memory/room.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <array>
@@ -165,6 +166,114 @@ TEST(Room, DistinguishesTheStagesOfAnOperation) {
     two.first.begin();
     two.first.publish(Stage::contributed, 1);
     EXPECT_TRUE(two.second.reached(0, Stage::contributed, 1));
+}
+
+/// The rooms of three ranks that run on the processor of this thread.
+class RanksOfAProcessor : public ::testing::Test {
+protected:
+    RanksOfAProcessor() {
+        CPU_ZERO(&before_);
+        EXPECT_EQ(::sched_getaffinity(0, sizeof before_, &before_), 0);
+        run_on(::sched_getcpu());
+        for (int r = 0; r < ranks; ++r)
+            rooms_.push_back(std::make_unique<Room>(memory_, r, ranks, room_ring, nullptr));
+    }
+    ~RanksOfAProcessor() override { ::sched_setaffinity(0, sizeof before_, &before_); }
+
+    static void run_on(int processor) {
+        cpu_set_t only;
+        CPU_ZERO(&only);
+        CPU_SET(static_cast<std::size_t>(processor), &only);
+        EXPECT_EQ(::sched_setaffinity(0, sizeof only, &only), 0);
+    }
+    /// Another processor on which this thread may run; -1: there is none.
+    int other_processor() const {
+        for (int p = 0; p < CPU_SETSIZE; ++p)
+            if (CPU_ISSET(static_cast<std::size_t>(p), &before_) && p != ::sched_getcpu()) return p;
+        return -1;
+    }
+    Room& room(int rank) { return *rooms_[static_cast<std::size_t>(rank)]; }
+    /// An operation in which all wait for all; each says where it runs.
+    void meet() {
+        for (auto& each : rooms_) {
+            each->begin_together();
+            each->line(waiter_);
+            each->publish_arrival();
+        }
+        for (auto& each : rooms_) each->await_arrivals(waiter_);
+    }
+    std::byte* publish_result(int rank) {
+        std::byte* const place = room(rank).free_result();
+        if (place == nullptr) return nullptr;
+        std::memset(place, rank + 1, Room::short_bytes);
+        room(rank).publish_result();
+        return place;
+    }
+
+    static constexpr int ranks = 3;
+    PatientWaiter waiter_;
+
+private:
+    cpu_set_t before_;
+    std::shared_ptr<void> memory_ = room_memory(ranks, room_ring);
+    std::vector<std::unique_ptr<Room>> rooms_;
+};
+
+TEST_F(RanksOfAProcessor, FindTheResultOfTheFirst) {
+    std::byte* before = nullptr;
+    for (int i = 0; i < 20; ++i) {
+        meet();
+        EXPECT_EQ(room(1).result_beside(), nullptr);
+        std::byte* const place = publish_result(0);
+        ASSERT_NE(place, nullptr);
+        EXPECT_NE(place, before) << "a rank may still read that of the operation before";
+        EXPECT_EQ(room(1).result_beside(), place);
+        EXPECT_EQ(room(2).result_beside(), place);
+        EXPECT_EQ(room(0).result_beside(), nullptr) << "its own";
+        before = place;
+    }
+}
+
+TEST_F(RanksOfAProcessor, AreNotThoseOfAnother) {
+    int const other = other_processor();
+    if (other < 0) GTEST_SKIP() << "this thread may run on one processor only";
+    meet();
+    // Ranks 1 and 2 go on elsewhere, and say so when they wait for the next operation.
+    for (int r = 0; r < ranks; ++r) room(r).begin_together();
+    for (int r = 0; r < ranks; ++r) room(r).line(waiter_);
+    for (int r = 0; r < ranks; ++r) room(r).publish_arrival();
+    room(0).await_arrivals(waiter_);
+    run_on(other);
+    room(1).await_arrivals(waiter_);
+    room(2).await_arrivals(waiter_);
+    EXPECT_EQ(room(0).free_result(), nullptr) << "nobody would copy it";
+    ASSERT_NE(publish_result(1), nullptr);
+    EXPECT_EQ(room(0).result_beside(), nullptr);
+    EXPECT_NE(room(2).result_beside(), nullptr);
+}
+
+TEST_F(RanksOfAProcessor, DoNotWriteWhereOthersMayRead) {
+    meet();
+    std::byte* const place = publish_result(0);
+    ASSERT_NE(place, nullptr);
+    // An operation in which nobody waits for rank 1, which is still in the first one.
+    for (int const r : {0, 2}) {
+        room(r).begin();
+        room(r).finish();
+    }
+    room(0).begin_together();
+    EXPECT_EQ(room(0).free_result(), nullptr);
+    EXPECT_EQ(room(1).result_beside(), place);
+    EXPECT_EQ(*place, std::byte{1});
+    // Its arrival says that it has finished the others.
+    room(1).begin();
+    room(1).finish();
+    room(1).begin_together();
+    room(2).begin_together();
+    for (int r = 0; r < ranks; ++r) room(r).line(waiter_);
+    for (int r = 0; r < ranks; ++r) room(r).publish_arrival();
+    for (int r = 0; r < ranks; ++r) room(r).await_arrivals(waiter_);
+    EXPECT_EQ(room(0).free_result(), place);
 }
 
 TEST(Room, IsLeftWhenAllHaveLeft) {

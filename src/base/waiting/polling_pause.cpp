@@ -32,13 +32,14 @@ void PollingPause::yielded(std::chrono::nanoseconds took) {
     next_ = std::min(2 * next_, most_naps);
 }
 
-bool yield_between_polls() {
+std::optional<std::chrono::steady_clock::time_point> yield_between_polls() {
     thread_local PollingPause pause;
-    if (pause.naps()) return false;
+    if (pause.naps()) return {};
     auto const before = std::chrono::steady_clock::now();
     ::sched_yield();
-    pause.yielded(std::chrono::steady_clock::now() - before);
-    return true;
+    auto const after = std::chrono::steady_clock::now();
+    pause.yielded(after - before);
+    return after;
 }
 
 void pause_between_polls() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 
 namespace sinew {
 
@@ -23,9 +24,9 @@ private:
     int left_ = 0, next_ = 16;
 };
 
-/// Yields, or returns false if the calling thread's PollingPause decides for a nap. A thread that its peers can wake then sleeps until
-/// they do, which is shorter than a nap by the clock. Thread-safe.
-bool yield_between_polls();
+/// Yields and returns when that ended, or nothing if the calling thread's PollingPause decides for a nap. A thread that its peers can wake
+/// then sleeps until they do, which is shorter than a nap by the clock. Thread-safe.
+std::optional<std::chrono::steady_clock::time_point> yield_between_polls();
 
 /// Yields, or naps for about 20 us. Thread-safe.
 void pause_between_polls();

@@ -156,12 +156,17 @@ bool CommunicatorState::allreduce_at_once(ConstBuffer const& in, Buffer const& o
     room.publish_arrival();
     call.enter();
     collectives::node::await_arrivals_to_reduce(room, call);
-    FewInputs inputs;
-    for (int r = 0; r < room.size(); ++r) inputs[static_cast<std::size_t>(r)] = message.of(r);
-    inputs[static_cast<std::size_t>(room.rank())] = in.data;
-    kernel(out.data, inputs.data(), room.size(), in.count);
-    if (averages)
-        collectives::Completion::divide_by(room.size()).apply(out.data, in.count, in.type);
+    auto const combine = [&] {
+        FewInputs inputs;
+        for (int r = 0; r < room.size(); ++r) inputs[static_cast<std::size_t>(r)] = message.of(r);
+        inputs[static_cast<std::size_t>(room.rank())] = in.data;
+        kernel(out.data, inputs.data(), room.size(), in.count);
+        if (averages)
+            collectives::Completion::divide_by(room.size()).apply(out.data, in.count, in.type);
+    };
+    if (bytes > Room::line_bytes)
+        collectives::node::combine_for_all(room, call, {bytes_of(out), bytes}, combine);
+    else combine();
     room.finish_together();
     return true;
 }
