@@ -35,6 +35,8 @@ public:
     DataType type() const { return type_; }
     std::size_t element_size() const { return type_.size(); }
     bool commutative() const { return commutative_; }
+    /// Whether it is not a function of the program.
+    bool predefined() const { return user_ == nullptr; }
     /// Whether to combine the result for the lower ranks with the inputs of the others gives the same
     /// bits as to combine all inputs at once; not if that rounds only at the end.
     bool combines_in_parts() const { return f32_kernel_ == nullptr; }

@@ -36,7 +36,9 @@ void one_shot(NodeCall const& call) {
         inputs[static_cast<std::size_t>(call.rank())] = call.args.in;
         call.args.combine_all(call.args.out, {inputs.data(), call.ranks()}, bytes);
     };
-    combine_for_all(room, call.waiter, call.args.output(), combine, !call.args.completion.exists());
+    // A function of the program may do something else on each rank, or throw.
+    bool const may_copy = call.args.reduce->predefined() && !call.args.completion.exists();
+    combine_for_all(room, call.waiter, call.args.output(), combine, may_copy);
     room.finish_together();
 }
 
