@@ -251,12 +251,12 @@ inline void arrive_to_reduce(NodeCall const& call) {
 }
 
 /// Calls `combine()`, which writes the result that all ranks have to `out`, or copies that of a rank on the same processor (Room::result_beside).
-/// All ranks have arrived. Where `may_copy` is false, what a rank does to its result depends on more than the messages.
+/// All ranks have arrived. `may_copy`: the result depends on nothing but the messages, and is long enough to copy it.
 template <class Combine>
 [[gnu::always_inline]] inline void combine_for_all(Room& room, Waiter const& waiter,
                                                    std::span<std::byte> out, Combine const& combine,
-                                                   bool may_copy = true) {
-    if (waiter.yields() == 0 || room.size() == 2 || !may_copy) [[likely]]
+                                                   bool may_copy) {
+    if (!may_copy || room.size() == 2 || waiter.yields() == 0) [[likely]]
         return combine();
     if (std::byte const* const result = room.result_beside(); result != nullptr) {
         std::memcpy(out.data(), result, out.size());

@@ -141,6 +141,7 @@ std::byte* Room::free_result() const {
 
 // Measured on an AMD EPYC (Zen 4), where 64 looks take 2 to 3 us and a change of ranks 1. See docs/decisions/0024.
 constexpr int looks_at_lines = 8, looks_in_sequence = 32, looks_at_stages = 64;
+// Less than the two changes of ranks between single calls, more than what a short call does between two waits.
 constexpr std::chrono::microseconds longest_in_sequence{2};
 
 /// Where ranks share processors: waits until `ready()`, or for some yields. A rank that waits must give way, at once, to a rank on its own
@@ -177,8 +178,8 @@ void Room::await_lines_of_crowd(Waiter& waiter) {
         while (missing < size() && (missing == rank_ || has_entered(missing))) ++missing;
         return missing == size();
     };
-    // Between calls that follow each other at once, the ranks of the other processors come soon, and each processor changes its rank once per
-    // call. If this one changes it once more, it falls behind the others.
+    // Soon after a yield, as a rule in calls that follow each other at once, the ranks of the other processors come soon, and each processor
+    // changes its rank once per call. If this one changes it once more, it falls behind the others.
     bool in_sequence = false;
     auto const looks_again = [&](int looks) {
         if (looks == looks_at_lines)

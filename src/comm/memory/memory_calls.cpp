@@ -164,9 +164,8 @@ bool CommunicatorState::allreduce_at_once(ConstBuffer const& in, Buffer const& o
         if (averages)
             collectives::Completion::divide_by(room.size()).apply(out.data, in.count, in.type);
     };
-    if (bytes > Room::line_bytes)
-        collectives::node::combine_for_all(room, call, {bytes_of(out), bytes}, combine);
-    else combine();
+    bool const may_copy = bytes > Room::line_bytes;
+    collectives::node::combine_for_all(room, call, {bytes_of(out), bytes}, combine, may_copy);
     room.finish_together();
     return true;
 }
