@@ -140,9 +140,7 @@ std::byte* Room::free_result() const {
 }
 
 // Measured on an AMD EPYC (Zen 4), where 64 looks take 2 to 3 us and a change of ranks 1. See docs/decisions/0024.
-constexpr int looks_at_lines = 8, looks_in_sequence = 32, looks_at_stages = 64;
-// Less than the two changes of ranks between single calls, more than what a short call does between two waits.
-constexpr std::chrono::microseconds longest_in_sequence{2};
+constexpr int looks_at_lines = 8, looks_at_stages = 64;
 
 /// Where ranks share processors: waits until `ready()`, or for some yields. A rank that waits must give way, at once, to a rank on its own
 /// processor that `is_behind(rank)`: others may wait for that one, too. While there is none, to give way gains nothing, and takes as long as
@@ -166,7 +164,7 @@ void Room::give_way_until(Ready const& ready, IsBehind const& is_behind,
             if (another_needs_it()) break;
             relax();
         }
-        if (auto const now = yield_between_polls()) last_yield_ = *now;
+        if (auto const yield = yield_between_polls()) sequence_.yielded(*yield);
         else bell().sleep(ready, longest_nap);
         here = note_processor();
     }
@@ -178,13 +176,12 @@ void Room::await_lines_of_crowd(Waiter& waiter) {
         while (missing < size() && (missing == rank_ || has_entered(missing))) ++missing;
         return missing == size();
     };
-    // Soon after a yield, as a rule in calls that follow each other at once, the ranks of the other processors come soon, and each processor
-    // changes its rank once per call. If this one changes it once more, it falls behind the others.
-    bool in_sequence = false;
+    CallSequence::Time until;
     auto const looks_again = [&](int looks) {
-        if (looks == looks_at_lines)
-            in_sequence = std::chrono::steady_clock::now() - last_yield_ < longest_in_sequence;
-        return looks < (in_sequence ? looks_in_sequence : looks_at_lines);
+        if (looks < looks_at_lines) return true;
+        auto const now = std::chrono::steady_clock::now();
+        if (looks == looks_at_lines) until = sequence_.looks_until(now);
+        return looks < looks_at_stages && now < until;
     };
     give_way_until(
         all_have_entered, [&](int rank) { return rank >= missing && !has_entered(rank); },

@@ -11,6 +11,7 @@
 #include <span>
 #include <utility>
 
+#include "src/node_memory/call_sequence.hpp"
 #include "src/node_memory/domains.hpp"
 #include "src/node_memory/lendable.hpp"
 #include "src/node_memory/not_before.hpp"
@@ -542,7 +543,7 @@ private:
     };
     Reading reading_;
     bool shares_processors_ = false;
-    std::chrono::steady_clock::time_point last_yield_;  // when it ended, if ranks share processors
+    CallSequence sequence_;  // of ranks that share processors
     Lendable const* lendable_;
     Domains one_domain_, domains_;
     std::shared_ptr<void> memory_;

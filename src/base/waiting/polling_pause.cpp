@@ -32,14 +32,14 @@ void PollingPause::yielded(std::chrono::nanoseconds took) {
     next_ = std::min(2 * next_, most_naps);
 }
 
-std::optional<std::chrono::steady_clock::time_point> yield_between_polls() {
+std::optional<Yield> yield_between_polls() {
     thread_local PollingPause pause;
     if (pause.naps()) return {};
     auto const before = std::chrono::steady_clock::now();
     ::sched_yield();
     auto const after = std::chrono::steady_clock::now();
     pause.yielded(after - before);
-    return after;
+    return Yield{after, after - before};
 }
 
 void pause_between_polls() {

@@ -24,9 +24,14 @@ private:
     int left_ = 0, next_ = 16;
 };
 
-/// Yields and returns when that ended, or nothing if the calling thread's PollingPause decides for a nap. A thread that its peers can wake
+struct Yield {
+    std::chrono::steady_clock::time_point ended;
+    std::chrono::nanoseconds took{0};
+};
+
+/// Yields, unless the calling thread's PollingPause decides for a nap: then it returns nothing. A thread that its peers can wake
 /// then sleeps until they do, which is shorter than a nap by the clock. Thread-safe.
-std::optional<std::chrono::steady_clock::time_point> yield_between_polls();
+std::optional<Yield> yield_between_polls();
 
 /// Yields, or naps for about 20 us. Thread-safe.
 void pause_between_polls();
