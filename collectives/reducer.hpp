@@ -41,6 +41,11 @@ public:
     /// bits as to combine all inputs at once; not if that rounds only at the end.
     bool combines_in_parts() const { return f32_kernel_ == nullptr; }
 
+    /// What `combine` calls for so many inputs, if it calls one kernel and does nothing else; otherwise null.
+    Kernel kernel_of(std::size_t inputs) const {
+        return inputs >= 2 && inputs <= max_fused_inputs ? kernel_ : nullptr;
+    }
+
     /// out = lower op higher, where `lower` comes from the lower ranks; `out` may be either input.
     void combine(void* out, void const* lower, void const* higher, std::size_t count) const {
         void const* const in[] = {lower, higher};

@@ -3,6 +3,7 @@
 #include "collectives/node/lent.hpp"
 #include "collectives/node/node_call.hpp"
 #include "collectives/node/one_shot.hpp"
+#include "collectives/node/results_past_cache.hpp"
 #include "collectives/node/two_shot.hpp"
 
 namespace sinew::collectives::node {
@@ -46,42 +47,29 @@ void one_shot(NodeCall const& call) {
 /// results. Nothing is copied.
 void in_place_of_all(NodeCall const& call, bool bypass) {
     Room& room = call.room;
-    std::array<std::byte const*, Room::most_ranks> in;
-    std::array<std::byte*, Room::most_ranks> out;
-    for (std::size_t r = 0; r < call.ranks(); ++r) {
-        Lent const lent = Lent::of(call, static_cast<int>(r));
-        in[r] = room.lendable()->at(lent.in);
-        out[r] = room.lendable()->at(lent.out);
-    }
     Arguments const& args = call.args;
-    auto const self = static_cast<std::size_t>(call.rank());
+    std::size_t const ranks = call.ranks(), self = static_cast<std::size_t>(call.rank());
     std::size_t const unit = 64 % args.element == 0 ? 64 : args.element;
-    std::size_t const part = (args.bytes() / call.ranks() + unit) / unit * unit;
+    std::size_t const part = (args.bytes() / ranks + unit) / unit * unit;
     std::size_t const first = std::min(self * part, args.bytes());
-    std::size_t const end = std::min(first + part, args.bytes());
-    auto const combine = [&](std::byte* to, std::size_t at, std::size_t length) {
-        Inputs inputs;
-        for (std::size_t r = 0; r < call.ranks(); ++r) inputs[r] = in[r] + first + at;
-        call.args.combine_all(to, {inputs.data(), call.ranks()}, length);
-    };
-    auto const result_of = [&](std::size_t step) {
-        return out[(self + step) % call.ranks()] + first;
-    };
+    std::size_t const bytes = std::min(part, args.bytes() - first);
+    std::array<std::byte const*, Room::most_ranks> in{};
+    std::array<std::byte*, Room::most_ranks> results{};  // that of this rank first
+    for (std::size_t r = 0; r < ranks; ++r) {
+        Lent const lent = Lent::of(call, static_cast<int>(r));
+        in[r] = room.lendable()->at(lent.in) + first;
+        results[(r + ranks - self) % ranks] = room.lendable()->at(lent.out) + first;
+    }
     if (bypass) {
-        alignas(64) std::array<std::byte, bypassing_tile_bytes> tile;
-        for_each_bypassing_tile(
-            result_of(0), end - first, args.element, [&](std::size_t at, std::size_t length) {
-                std::byte* const to = length > tile.size() ? result_of(0) + at : tile.data();
-                combine(to, at, length);
-                for (std::size_t step = to == tile.data() ? 0 : 1; step < call.ranks(); ++step)
-                    kernels::stream(result_of(step) + at, to, length);
-            });
+        ResultsPastCache(args, {in.data(), ranks}, {results.data(), ranks}).combine(bytes);
         kernels::fence_streams();
     } else {
-        for_each_tile(end - first, args.element, [&](std::size_t at, std::size_t length) {
-            combine(result_of(0) + at, at, length);
-            for (std::size_t step = 1; step < call.ranks(); ++step)
-                std::memcpy(result_of(step) + at, result_of(0) + at, length);
+        for_each_tile(bytes, args.element, [&](std::size_t at, std::size_t length) {
+            Inputs inputs;
+            for (std::size_t r = 0; r < ranks; ++r) inputs[r] = in[r] + at;
+            args.combine_all(results[0] + at, {inputs.data(), ranks}, length);
+            for (std::size_t i = 1; i < ranks; ++i)
+                std::memcpy(results[i] + at, results[0] + at, length);
         });
     }
     room.publish(Stage::reduced, 1);

@@ -109,24 +109,6 @@ void for_each_tile(std::size_t bytes, std::size_t element, F const& f) {
         f(offset, std::min(step, bytes - offset));
 }
 
-/// Results that are stored past the cache are combined in tiles that are much shorter than the first-level cache: they are read
-/// again at once, and must not displace inputs that the processor has fetched ahead.
-inline constexpr std::size_t bypassing_tile_bytes = 1024;
-
-/// Calls `f(offset, bytes)` for such tiles of `to`, of whole elements (of one element that is longer). They end at cache lines as
-/// far as elements allow, since a line that is stored in two parts is read from memory first.
-template <class F>
-void for_each_bypassing_tile(std::byte const* to, std::size_t bytes, std::size_t element,
-                             F const& f) {
-    std::size_t const step = std::max(bypassing_tile_bytes / element, std::size_t{1}) * element;
-    std::size_t const begin = reinterpret_cast<std::uintptr_t>(to) % 64;
-    std::size_t length = step > 64 ? step - begin / element * element : step;
-    for (std::size_t offset = 0; offset < bytes; offset += length, length = step) {
-        length = std::min(length, bytes - offset);
-        f(offset, length);
-    }
-}
-
 /// The rounds in which pieces of at most `piece` bytes pass, and piece number `round` of `bytes`.
 inline std::size_t rounds_of(std::size_t bytes, std::size_t piece) {
     return (bytes + piece - 1) / piece;

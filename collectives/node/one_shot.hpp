@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "collectives/node/node_call.hpp"
+#include "collectives/node/results_past_cache.hpp"
 
 namespace sinew::collectives::node {
 
@@ -63,12 +63,8 @@ private:
         };
         std::size_t const bytes = bytes_in(round), element = call_.args.element;
         if (stores_.results_bypass) {
-            alignas(64) std::array<std::byte, bypassing_tile_bytes> tile;
-            for_each_bypassing_tile(out, bytes, element, [&](std::size_t at, std::size_t length) {
-                if (length > tile.size()) return combine(out + at, at, length);
-                combine(tile.data(), at, length);
-                kernels::stream(out + at, tile.data(), length);
-            });
+            std::array<std::byte*, 1> const result{out};
+            ResultsPastCache(call_.args, in, result).combine(bytes);
         } else if (call_.args.completion.exists()) {
             for_each_tile(bytes, element, [&](std::size_t at, std::size_t length) {
                 combine(out + at, at, length);

@@ -117,7 +117,8 @@ TEST(CallSequence, BringsProcessorsBackWhenOneHasFallenBehind) {
 TEST(CallSequence, WouldStayOutOfPhaseIfRanksLookedForLessThanAChangeTakes) {
     double most = 0;
     for (nanoseconds lag = 0ns; lag < 6us; lag += 100ns)
-        most = std::max(most, TwoProcessors(lag, TwoProcessors::change * 3 / 4).changes_per_call(100));
+        most =
+            std::max(most, TwoProcessors(lag, TwoProcessors::change * 3 / 4).changes_per_call(100));
     EXPECT_GT(most, 1.4);
 }
 

@@ -2,17 +2,21 @@
 // Long results that are stored past the cache: the same bits, at every alignment, and nothing beyond them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <mutex>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include <sinew/comm/reduce_op.hpp>
 
+#include "collectives/kernels/targets.hpp"
 #include "collectives/node/node_call.hpp"
 #include "collectives/node/one_shot.hpp"
+#include "collectives/node/results_past_cache.hpp"
 #include "collectives/node/two_shot.hpp"
 #include "tests/node_memory/patient_waiter.hpp"
 #include "tests/support/thread_ranks.hpp"
@@ -161,6 +165,76 @@ TEST_P(ResultsPastCache, HaveElementsOfAnySize) {
     for (bool const in_place : {false, true}) {
         expect_same(GetParam(), {data_type_of<Long>(), difference<Long>(), 77, 0, in_place, false});
         expect_same(GetParam(), {DataType::Kind::u8, sum, 100003, 5, in_place, false});
+    }
+}
+
+/// Combines to three places, the last of which is where an input is, and expects the same in all, and nothing around them.
+void expect_same_in_all(std::size_t inputs, Case const& c, std::size_t other_shift) {
+    Reducer const reduce(c.op, c.type);
+    std::size_t const bytes = c.count * c.type.size();
+    constexpr std::size_t around = 64;
+    std::vector<Bytes> in;
+    for (std::size_t i = 0; i < inputs; ++i) in.push_back(input(static_cast<int>(i), c));
+    std::vector<void const*> expected_in;
+    for (Bytes const& each : in) expected_in.push_back(each.data());
+    Bytes expected(bytes);
+    reduce.combine(expected.data(), expected_in, c.count);
+    Completion const completion = c.completed ? Completion::divide_by(3) : Completion{};
+    if (c.completed) completion.apply(expected.data(), c.count, c.type);
+
+    constexpr std::size_t line = 64;
+    std::array<Bytes, 3> memory;
+    std::array<std::byte*, 3> results;
+    for (std::size_t i = 0; i < results.size(); ++i) {
+        memory[i].assign(bytes + 3 * line + around, std::byte{0x5a});
+        auto const begin = reinterpret_cast<std::uintptr_t>(memory[i].data());
+        results[i] = memory[i].data() + (0 - begin) % line + (i == 1 ? other_shift : c.shift);
+    }
+    std::vector<std::byte const*> from;
+    for (Bytes const& each : in) from.push_back(each.data());
+    if (bytes > 0) std::memcpy(results[2], in[1].data(), bytes);
+    from[1] = results[2];
+    Arguments args;
+    args.element = c.type.size();
+    args.reduce = &reduce;
+    args.completion = completion;
+    collectives::node::ResultsPastCache(args, from, results).combine(bytes);
+    collectives::kernels::fence_streams();
+    for (std::size_t i = 0; i < results.size(); ++i) {
+        ASSERT_TRUE(std::equal(expected.begin(), expected.end(), results[i]))
+            << "result " << i << " of " << inputs << " inputs, " << bytes << " bytes, shifted by "
+            << c.shift << " and " << other_shift;
+        for (std::byte const* b = memory[i].data(); b < memory[i].data() + memory[i].size(); ++b)
+            if (b < results[i] || b >= results[i] + bytes) {
+                ASSERT_EQ(*b, std::byte{0x5a}) << b - results[i];
+            }
+    }
+}
+
+TEST(ResultsInSeveralPlaces, AreTheSameWithEveryInstructionSet) {
+    for (std::string const& target : collectives::kernels::targets()) {
+        SCOPED_TRACE(target);
+        collectives::kernels::ForcedTarget const forced(target);
+        expect_same_in_all(3, {DataType::Kind::f32, sum, 5003, 4, false, true}, 4);
+    }
+}
+
+TEST(ResultsInSeveralPlaces, AreTheSameAtEveryAlignmentAndLength) {
+    for (std::size_t const count : {0u, 1u, 15u, 16u, 255u, 256u, 257u, 1000u, 5003u})
+        for (std::size_t const shift : {0u, 4u, 60u})
+            for (std::size_t const other_shift : {shift, std::size_t{32}})
+                for (bool const completed : {false, true})
+                    expect_same_in_all(
+                        2, {DataType::Kind::f32, sum, count, shift, false, completed}, other_shift);
+}
+
+TEST(ResultsInSeveralPlaces, HaveAnyNumberOfInputsAndElementsOfAnySize) {
+    for (std::size_t const inputs : {2u, 3u, 8u, 9u}) {
+        expect_same_in_all(inputs, {DataType::Kind::f32, sum, 3001, 0, false, true}, 0);
+        expect_same_in_all(inputs, {DataType::Kind::u8, sum, 10003, 5, false, false}, 5);
+        expect_same_in_all(inputs, {DataType::Kind::c128, prod, 1003, 8, false, false}, 8);
+        expect_same_in_all(inputs, {data_type_of<Long>(), difference<Long>(), 7, 0, false, false},
+                           0);
     }
 }
 
