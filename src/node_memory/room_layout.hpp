@@ -36,7 +36,7 @@ struct RoomLayout {
         return short_slots + (ranks > 2 ? result_places : 0);
     }
     /// The longest message that has a place beside a swapped line (Room::begin_together).
-    static constexpr std::size_t swapped_bytes = 1024;
+    static constexpr std::size_t swapped_bytes = 4096;
     static_assert(compact_slots <= lines && short_slots <= lines, "a free slot has a free line");
     static constexpr std::size_t exchange_slots = 2;  ///< of each rank
     static constexpr std::size_t depth = 3;           ///< slots of a reservation, used in turn
