@@ -2,8 +2,6 @@
 // Reductions whose results are stored past the cache.
 #include "collectives/kernels/past_cache.hpp"
 
-#include <algorithm>
-#include <array>
 #include <cstdint>
 #include <cstring>
 
@@ -22,8 +20,8 @@ namespace sinew::collectives::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // A store that bypasses the cache leaves the processor's queue of stores late, and all later ones wait behind it. When the queue is full,
-// nothing more begins, not even the loads of the next tile. So there are few other stores here: no calls in between that save registers.
-void combine_tiles(PastCache const& what, std::size_t offset, std::size_t bytes) {
+// nothing more begins, not even the loads of the next tile. So there are few other stores here: as a rule only the kernel is called for a tile.
+void combine_tiles(ReductionPastCache const& what, std::size_t offset, std::size_t bytes) {
     constexpr std::size_t line = 64;
     hn::ScalableTag<std::uint8_t> const d;
     constexpr std::size_t step = hn::MaxLanes(d);
@@ -59,7 +57,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace sinew::collectives::kernels {
 
-void combine_past_cache(PastCache const& what, std::size_t offset, std::size_t bytes) {
+void combine_past_cache(ReductionPastCache const& what, std::size_t offset, std::size_t bytes) {
     SINEW_DISPATCH(combine_tiles)(what, offset, bytes);
 }
 

@@ -13,7 +13,7 @@ namespace sinew::collectives::kernels {
 inline constexpr std::size_t past_cache_tile = 1024;
 
 /// A reduction by one kernel whose completed results go to several places.
-struct PastCache {
+struct ReductionPastCache {
     Kernel kernel;
     Completion completion;
     DataType type;
@@ -23,6 +23,6 @@ struct PastCache {
 
 /// Combines `bytes` from `offset` on, and stores them past the cache: others may read them when this thread has called `fence_streams`.
 /// Requires: all results are aligned to 64 bytes at the offset, and `bytes` is a multiple of 64 and of the element.
-void combine_past_cache(PastCache const& what, std::size_t offset, std::size_t bytes);
+void combine_past_cache(ReductionPastCache const& what, std::size_t offset, std::size_t bytes);
 
 }  // namespace sinew::collectives::kernels

@@ -6,14 +6,12 @@
 
 namespace sinew::collectives::node {
 
-inline constexpr std::size_t bypassing_tile_bytes = kernels::past_cache_tile;
-
 /// Calls `f(offset, bytes)` for the tiles of a result that is stored past the cache, of whole elements (of one element that is longer). They end at cache lines as
 /// far as elements allow, since a line that is stored in two parts is read from memory first.
 template <class F>
 void for_each_bypassing_tile(std::byte const* to, std::size_t bytes, std::size_t element,
                              F const& f) {
-    std::size_t const step = std::max(bypassing_tile_bytes / element, std::size_t{1}) * element;
+    std::size_t const step = std::max(kernels::past_cache_tile / element, std::size_t{1}) * element;
     std::size_t const begin = reinterpret_cast<std::uintptr_t>(to) % 64;
     std::size_t length = step > 64 ? step - begin / element * element : step;
     for (std::size_t offset = 0; offset < bytes; offset += length, length = step) {
@@ -60,7 +58,7 @@ private:
     }
     /// Any reduction, of elements of any size.
     void combine_tiles(std::size_t begin, std::size_t bytes) const {
-        alignas(64) std::array<std::byte, bypassing_tile_bytes> tile;
+        alignas(64) std::array<std::byte, kernels::past_cache_tile> tile;
         for_each_bypassing_tile(results_[0] + begin, bytes, args_.element,
                                 [&](std::size_t at, std::size_t length) {
                                     at += begin;

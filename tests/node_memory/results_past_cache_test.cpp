@@ -13,6 +13,7 @@
 
 #include <sinew/comm/reduce_op.hpp>
 
+#include "collectives/kernels/past_cache.hpp"
 #include "collectives/kernels/targets.hpp"
 #include "collectives/node/node_call.hpp"
 #include "collectives/node/one_shot.hpp"
@@ -27,7 +28,6 @@ namespace {
 using collectives::Arguments;
 using collectives::Completion;
 using collectives::Reducer;
-using collectives::node::bypassing_tile_bytes;
 using collectives::node::NodeCall;
 using sinew::testing::room_memory;
 using Bytes = std::vector<std::byte>;
@@ -52,7 +52,7 @@ TEST(BypassingTiles, CoverAllInWholeElementsFromLineToLine) {
                     ASSERT_EQ(tile.at, end);
                     ASSERT_GT(tile.bytes, 0u);
                     ASSERT_EQ(tile.bytes % element, 0u);
-                    ASSERT_LE(tile.bytes, std::max(bypassing_tile_bytes, element));
+                    ASSERT_LE(tile.bytes, std::max(collectives::kernels::past_cache_tile, element));
                     end += tile.bytes;
                     bool const divides = 64 % element == 0;
                     if (divides && end < count * element) {
