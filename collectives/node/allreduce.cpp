@@ -5,6 +5,7 @@
 #include "collectives/node/one_shot.hpp"
 #include "collectives/node/results_past_cache.hpp"
 #include "collectives/node/two_shot.hpp"
+#include "collectives/node/two_shot_in_place.hpp"
 
 namespace sinew::collectives::node {
 
@@ -95,18 +96,22 @@ bool lend_all(NodeCall const& call) {
 void allreduce(NodeCall const& call) {
     std::size_t const bytes = call.args.bytes();
     Room& room = call.room;
-    begin(room, Collective::allreduce);
+    // Longer ones write lines which nobody reads, as a rule: to claim the other rank's for them would take its time.
+    if (bytes <= Room::short_bytes) begin(room, Collective::allreduce);
+    else room.begin();
     if (bytes <= Room::line_bytes) return in_lines(call);
     if (bytes <= Room::short_bytes) return one_shot(call);
     bool const lent = bytes >= least_lent_bytes && lend_all(call);
-    bool const large = !lent && exceed_cache(call.ranks(), bytes);
-    bool const exchange = !lent && OneShot::fits(room, call.args.element);
+    bool const in_place = !lent && TwoShotInPlace::fits(room, bytes, call.args.element);
+    bool const exchange = !lent && !in_place && OneShot::fits(room, call.args.element);
+    bool const large = !lent && !exchange && exceed_cache(call.ranks(), bytes);
     auto trial = begin_trial(call, lent ? Pattern::allreduce_lent : Pattern::allreduce, bytes,
                              large ? StoreChoice::Choice::results : StoreChoice::Choice::slots,
-                             large      ? results_past_cache
-                             : exchange ? through_cache
-                                        : slots_past_cache);
+                             large                  ? results_past_cache
+                             : in_place || exchange ? through_cache
+                                                    : slots_past_cache);
     if (lent) in_place_of_all(call, trial.stores().slots_bypass);
+    else if (in_place) TwoShotInPlace(call, trial.stores()).run();
     else if (exchange) OneShot(call, trial.stores()).run();
     else TwoShot(call, trial.stores(), domains_for_reduction(call)).run();
     trial.done();

@@ -109,6 +109,13 @@ void for_each_tile(std::size_t bytes, std::size_t element, F const& f) {
         f(offset, std::min(step, bytes - offset));
 }
 
+/// Calls `f(offset, bytes)` for all of a result, or for tiles, if each is completed when it has been combined.
+template <class F>
+void for_each_completed_part(Arguments const& args, std::size_t bytes, F const& f) {
+    if (args.completion.exists()) for_each_tile(bytes, args.element, f);
+    else f(std::size_t{0}, bytes);
+}
+
 /// The rounds in which pieces of at most `piece` bytes pass, and piece number `round` of `bytes`.
 inline std::size_t rounds_of(std::size_t bytes, std::size_t piece) {
     return (bytes + piece - 1) / piece;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "collectives/node/results_past_cache.hpp"
+#include "collectives/node/node_call.hpp"
 
 namespace sinew::collectives::node {
 
-/// Long vectors of two ranks in one step, pipelined in rounds: in a round each rank writes a piece of its
-/// vector to an exchange slot and combines it with the other's. A rank reads S bytes of the other's, as in
-/// TwoShot, without the wait for the results and their copy.
+/// Vectors of two ranks in one step, pipelined in rounds: in a round each rank writes a piece of its vector to an exchange slot and combines it
+/// with the other's. A rank reads as much of the other's as with TwoShotInPlace, and its own data twice, but waits once.
 class OneShot {
 public:
     /// Whether the room has slots for elements of this size.
@@ -33,7 +32,6 @@ public:
             if (round + 1 < rounds_) contribute(round + 1);
             reduce(round);
         }
-        if (stores_.results_bypass) kernels::fence_streams();
         room_.end_exchange(rounds_);
         room_.finish();
     }
@@ -57,21 +55,11 @@ private:
         in[static_cast<std::size_t>(other)] = room_.exchange_slot(other, round);
         in[static_cast<std::size_t>(call_.rank())] = call_.args.in + round * piece_;
         std::byte* const out = call_.args.out + round * piece_;
-        auto const combine = [&](std::byte* to, std::size_t at, std::size_t bytes) {
-            std::array<void const*, 2> const inputs{in[0] + at, in[1] + at};
-            call_.args.combine_all(to, inputs, bytes);
-        };
-        std::size_t const bytes = bytes_in(round), element = call_.args.element;
-        if (stores_.results_bypass) {
-            std::array<std::byte*, 1> const result{out};
-            ResultsPastCache(call_.args, in, result).combine(bytes);
-        } else if (call_.args.completion.exists()) {
-            for_each_tile(bytes, element, [&](std::size_t at, std::size_t length) {
-                combine(out + at, at, length);
-            });
-        } else {
-            combine(out, 0, bytes);
-        }
+        for_each_completed_part(call_.args, bytes_in(round),
+                                [&](std::size_t at, std::size_t bytes) {
+                                    std::array<void const*, 2> const inputs{in[0] + at, in[1] + at};
+                                    call_.args.combine_all(out + at, inputs, bytes);
+                                });
     }
 
     NodeCall const& call_;

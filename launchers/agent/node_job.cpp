@@ -103,7 +103,7 @@ void NodeJob::take_gpus() {
                               ". Ask for fewer, or see CUDA_VISIBLE_DEVICES and the driver "
                               "(nvidia-smi)"));
     if (claims.take(there, wanted, "job " + launch_.name)) return;
-    auto const in_use = gpus_in_use(there);
+    auto const& in_use = claims.in_use();
     throw Unavailable(text(wish, ", but ", in_use.size(), " of ", there.size(),
                            in_use.size() == 1 ? " is" : " are", " in use by ", holders_of(in_use),
                            ". Wait until they are free, or ask for fewer"));

@@ -20,7 +20,7 @@ std::size_t block_in(std::size_t ring, int ranks) {
 
 Room::Room(std::shared_ptr<void> memory, int rank, int ranks, std::size_t ring,
            Lendable const* lendable, std::uint64_t begun)
-    : RoomPlaces(memory.get(), ranks, ring), own_(&of(rank)), block_(block_in(ring, ranks)),
+    : RoomPlaces(memory.get(), ranks, ring), own_(&of(rank)), block_(block_in(ring_bytes(), ranks)),
       rank_(rank), operation_(begun), known_finished_(begun), swapped_places_(rank),
       lendable_(lendable), one_domain_(ranks), domains_(one_domain_), memory_(std::move(memory)) {
     used_by_.fill(begun);

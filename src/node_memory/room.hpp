@@ -36,7 +36,7 @@ namespace sinew::node_memory {
 /// - a ring of bytes, of which an operation with long messages reserves slots; they pass through them
 ///   in rounds, which are counted. The ring is larger than a second-level cache: a line that comes
 ///   round again has left the caches of its readers, and to write it disturbs none of them;
-/// - exchange slots, if there are two ranks, whose short slots change hands, too (side_of);
+/// - exchange slots, if there are two ranks, whose short slots change hands, too (side_of), and reduction slots;
 /// - two swapped lines with short slots (begin_together), of two ranks that wait for each other.
 ///
 /// A line or slot is written again only when all ranks have finished the operation that used it
@@ -52,7 +52,8 @@ public:
     using RoomLayout::line_bytes, RoomLayout::lines, RoomLayout::short_bytes,
         RoomLayout::short_slots, RoomLayout::compact_bytes, RoomLayout::compact_slots,
         RoomLayout::slots_for, RoomLayout::swapped_bytes, RoomLayout::depth, RoomLayout::most_ranks,
-        RoomLayout::exchange_slots, RoomPlaces::bytes, RoomPlaces::size, RoomPlaces::exchange_bytes;
+        RoomLayout::exchange_slots, RoomLayout::reduction_slots, RoomPlaces::bytes,
+        RoomPlaces::size, RoomPlaces::exchange_bytes;
 
     /// A view of `memory`, which the room keeps alive. It must be zero before the first rank begins
     /// and be aligned to a page. `lendable` may be null. `begun` is the number of operations that all
@@ -379,6 +380,16 @@ public:
     /// Says that both ranks have taken the slots of so many rounds, each in all of them, in this operation.
     void end_exchange(std::size_t rounds) { exchanges_ += rounds; }
 
+    // Reduction slots, in a room of two ranks: in a round each rank writes what it contributes to one of its own, the other rank puts the result
+    // in its place, and both read that. So each writes to lines that it has read last.
+    /// The slot of a rank in a round of the current operation. Both have read the result of the fourth round before if this rank has, and has the
+    /// result of the other one of the round before the last; or if both have ended the operation of then.
+    std::byte* reduction_slot(int rank, std::size_t round) const {
+        return reduction_at(rank, reductions_ + round);
+    }
+    /// Says that both ranks have used the slots of so many rounds in this operation.
+    void end_reduction(std::size_t rounds) { reductions_ += rounds; }
+
     // Counters of rounds of the current operation, each with one writer.
     enum class Stage : std::uint8_t {
         contributed,  ///< rounds whose contribution is readable
@@ -521,7 +532,8 @@ private:
     }
     Control* own_;
     std::size_t block_;
-    std::uint64_t exchanges_ = 0;  // rounds of operations before this one
+    // Rounds of operations before this one:
+    std::uint64_t exchanges_ = 0, reductions_ = 0;
     std::size_t next_part_ = 0;
     /// The latest operation that used each part of this rank's ring.
     static constexpr std::size_t ring_parts = 16;

@@ -13,7 +13,7 @@
 namespace sinew::node_memory {
 
 /// What a Room has in memory, as all its ranks see it: the Header, a Control for each rank, the short slots of each, and the exchange
-/// slots and the ring of each.
+/// slots, the reduction slots and the ring of each.
 struct RoomLayout {
     static constexpr std::size_t line_bytes = 56;
     static constexpr std::size_t lines = 32;
@@ -38,8 +38,9 @@ struct RoomLayout {
     /// The longest message that has a place beside a swapped line (Room::begin_together).
     static constexpr std::size_t swapped_bytes = 4096;
     static_assert(compact_slots <= lines && short_slots <= lines, "a free slot has a free line");
-    static constexpr std::size_t exchange_slots = 2;  ///< of each rank
-    static constexpr std::size_t depth = 3;           ///< slots of a reservation, used in turn
+    static constexpr std::size_t exchange_slots = 2;   ///< of each of two ranks
+    static constexpr std::size_t reduction_slots = 4;  ///< likewise
+    static constexpr std::size_t depth = 3;            ///< slots of a reservation, used in turn
     /// The most ranks in a room; each waits for all, so more need a tree.
     static constexpr int most_ranks = 256;
 

@@ -22,7 +22,7 @@ constexpr std::size_t short_bytes_of_rank(int ranks) {
     return RoomLayout::short_places_of(ranks) * RoomLayout::short_stride;
 }
 
-/// Bytes from a rank's exchange slots and ring to the next one's. The odd page keeps the slots of different
+/// Bytes from a rank's exchange slots, reduction slots and ring to the next one's. The odd page keeps the slots of different
 /// ranks out of the same sets of a cache.
 std::size_t stride_of(std::size_t ring, int ranks) {
     return in_pages(RoomLayout::exchange_slots * exchange_slot_beside(ring, ranks) + ring) + page;
@@ -40,7 +40,8 @@ RoomPlaces::RoomPlaces(void* memory, int ranks, std::size_t ring)
     : header_(static_cast<Header*>(memory)), controls_(reinterpret_cast<Control*>(header_ + 1)),
       shorts_(reinterpret_cast<std::byte*>(controls_ + ranks)),
       rings_(shorts_ + static_cast<std::size_t>(ranks) * short_bytes_of_rank(ranks)),
-      exchange_bytes_(exchange_slot_beside(ring, ranks)), ring_bytes_(ring),
-      ring_stride_(stride_of(ring, ranks)), size_(ranks) {}
+      exchange_bytes_(exchange_slot_beside(ring, ranks)),
+      ring_bytes_(ring - reduction_slots * exchange_bytes_), ring_stride_(stride_of(ring, ranks)),
+      size_(ranks) {}
 
 }  // namespace sinew::node_memory

@@ -13,7 +13,7 @@ namespace sinew::node_memory {
 /// Where what a Room has lies in its memory, by rank and operation. It does not know whether a place is free, or written.
 class RoomPlaces : public RoomLayout {
 public:
-    /// Returns the size of a room whose rings have `ring` bytes per rank.
+    /// Returns the size of a room whose rings have `ring` bytes per rank, with the reduction slots of two ranks.
     static std::size_t bytes(int ranks, std::size_t ring);
 
 protected:
@@ -40,11 +40,15 @@ protected:
         return short_place(rank, short_slots + operation % result_places);
     }
 
-    /// The bytes of an exchange slot; 0: there are none.
+    /// The bytes of an exchange or reduction slot; 0: there are none.
     std::size_t exchange_bytes() const { return exchange_bytes_; }
     /// The one that a rank writes in use number `use` of them.
     std::byte* exchange_at(int rank, std::uint64_t use) const {
         return ring_of(side_of(rank, use, exchange_slots)) + use % exchange_slots * exchange_bytes_;
+    }
+    std::byte* reduction_at(int rank, std::uint64_t use) const {
+        return ring_of(rank) + exchange_slots * exchange_bytes_ +
+               use % reduction_slots * exchange_bytes_;
     }
     std::size_t ring_bytes() const { return ring_bytes_; }
     /// A slot of a rank's reservation. One that would end outside of the ring is that of a rank in another
@@ -54,7 +58,8 @@ protected:
         std::size_t const reserved =
             of(rank).reserved[operation % reservations].load(std::memory_order_relaxed);
         bool const inside = reserved + offset + bytes <= ring_bytes_;
-        return ring_of(rank) + exchange_slots * exchange_bytes_ + (inside ? reserved + offset : 0);
+        return ring_of(rank) + (exchange_slots + reduction_slots) * exchange_bytes_ +
+               (inside ? reserved + offset : 0);
     }
 
 private:
@@ -67,7 +72,7 @@ private:
         return shorts_ +
                (static_cast<std::size_t>(side) * short_places_of(size_) + place) * short_stride;
     }
-    /// Where a rank's exchange slots begin, and its ring behind them.
+    /// Where a rank's exchange slots begin; its reduction slots and its ring are behind them.
     std::byte* ring_of(int rank) const {
         return rings_ + static_cast<std::size_t>(rank) * ring_stride_;
     }

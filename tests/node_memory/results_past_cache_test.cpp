@@ -16,9 +16,9 @@
 #include "collectives/kernels/past_cache.hpp"
 #include "collectives/kernels/targets.hpp"
 #include "collectives/node/node_call.hpp"
-#include "collectives/node/one_shot.hpp"
 #include "collectives/node/results_past_cache.hpp"
 #include "collectives/node/two_shot.hpp"
+#include "collectives/node/two_shot_in_place.hpp"
 #include "tests/node_memory/patient_waiter.hpp"
 #include "tests/support/thread_ranks.hpp"
 
@@ -135,7 +135,7 @@ void expect_same(int ranks, Case const& c) {
                 StoreChoice::Stores const past_cache{.results_bypass = true};
                 room.begin();
                 using namespace collectives::node;
-                if (ranks == 2) OneShot(call, past_cache).run();
+                if (ranks == 2) TwoShotInPlace(call, past_cache).run();
                 else TwoShot(call, past_cache, room.one_domain()).run();
                 std::lock_guard const lock(mutex);
                 EXPECT_EQ(std::memcmp(out, expected.data(), expected.size()), 0)

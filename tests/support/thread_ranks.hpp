@@ -59,7 +59,7 @@ inline std::shared_ptr<void> room_memory(int ranks, std::size_t ring) {
 }
 
 /// A ring so small that messages of some KiB need several rounds.
-inline constexpr std::size_t room_ring = std::size_t{48} << 10;
+inline constexpr std::size_t room_ring = std::size_t{64} << 10;
 
 /// Runs `body` with the parts of a channel on every rank, each in a separate thread. Rethrows the
 /// exception of the first rank to fail; otherwise expects that no message is left.

@@ -19,7 +19,7 @@ namespace sinew {
 namespace {
 
 constexpr char scope_variable[] = "SINEW_GPU_SCOPE";
-constexpr int tries = 5;
+constexpr int tries = 5, tries_if_free = 50;
 
 /// The scope in which a GPU is claimed, and its GPUs. Empty: that of the host.
 struct Scope {
@@ -55,13 +55,17 @@ std::string joined(std::vector<std::string> const& words) {
 
 bool GpuClaims::take(std::vector<std::string> const& there, std::size_t count,
                      std::string const& owner) {
-    if (there.size() < count) return false;
     std::random_device random;
-    for (int attempt = 0; attempt < tries; ++attempt) {
-        if (try_take(there, count, owner)) return true;
+    for (int attempt = 1; !try_take(there, count, owner); ++attempt) {
+        if (attempt >= tries) {
+            // Others may have released some since.
+            in_use_ = gpus_in_use(there);
+            bool const enough = there.size() - in_use_.size() >= count;
+            if (!enough || attempt >= tries_if_free) return false;
+        }
         std::this_thread::sleep_for(std::chrono::milliseconds(10 + random() % 20));
     }
-    return false;
+    return true;
 }
 
 bool GpuClaims::try_take(std::vector<std::string> const& there, std::size_t count,

@@ -20,8 +20,10 @@ class GpuClaims {
 public:
     /// Takes so many of `there`, all or none. Returns whether it has. `owner` is for those who find
     /// them in use: "job train". Two that take at the same time may get in each other's way: tries
-    /// again for about a tenth of a second.
+    /// again for about a tenth of a second, and for up to a second while enough are free.
     bool take(std::vector<std::string> const& there, std::size_t count, std::string const& owner);
+    /// Which others had, and who, when `take` gave up: fewer than it needed were free, as a rule.
+    std::map<std::string, std::string> const& in_use() const { return in_use_; }
     void release();
     /// Those that it has, in the order of `there`.
     std::vector<std::string> const& gpus() const { return gpus_; }
@@ -31,6 +33,7 @@ private:
                   std::string const& owner);
     std::vector<std::string> gpus_;
     std::vector<JobFolder> folders_;
+    std::map<std::string, std::string> in_use_;
 };
 
 /// Which of them are in use, and by whom.

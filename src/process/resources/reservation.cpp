@@ -176,7 +176,7 @@ void ResourceReservation::take_gpus(std::string const& who) {
     if (wanted == 0) return;
     auto const there = visible_gpus();
     if (!gpus_.take(there, wanted, who)) {
-        auto const in_use = gpus_in_use(there);
+        auto const& in_use = gpus_.in_use();
         auto const free = there.size() - in_use.size();
         throw Unavailable(text(who, " needs ", wanted, " GPU", plural(wanted), ", of ",
                                there.size(), " (", joined(there), ") ", free,

@@ -43,10 +43,21 @@ TEST_F(GpuClaimsTest, AreExclusiveAllOrNoneAndComeBack) {
     EXPECT_FALSE(second.take(two, 2, "job second"));
     EXPECT_THAT(second.gpus(), IsEmpty());
     EXPECT_THAT(holders_of(gpus_in_use(two)), text("job first (pid ", ::getpid(), ")"));
+    EXPECT_EQ(second.in_use(), gpus_in_use(two));
     EXPECT_TRUE(second.take(two, 1, "job second"));
     EXPECT_THAT(second.gpus(), ElementsAre("MIG-a/1/0"));
     first.release();
     EXPECT_EQ(gpus_in_use(two).size(), 1u);
+}
+
+// Else an error said that none were in use.
+TEST_F(GpuClaimsTest, OfOthersAreThoseThatWereFoundWhenItGaveUp) {
+    GpuClaims first, second;
+    ASSERT_TRUE(first.take(two, 2, "job first"));
+    EXPECT_FALSE(second.take(two, 2, "job second"));
+    first.release();
+    EXPECT_EQ(second.in_use().size(), 2u);
+    EXPECT_THAT(holders_of(second.in_use()), text("job first (pid ", ::getpid(), ")"));
 }
 
 TEST_F(GpuClaimsTest, OfAProcessThatWasKilledAreFree) {

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "collectives/node/node_call.hpp"
+
+namespace sinew::collectives::node {
+
+/// Long vectors of two ranks in two steps, reduce-scatter and allgather, pipelined in rounds. In a round each rank owns one slice, and
+/// the other one contributes to it in a reduction slot. The owner combines that with its own data and stores the result in its place, where the other rank
+/// reads it. So each rank loads its own data once, half of them to copy and half to combine, and all stores to slots go to lines that this core has
+/// just read. (Two-shot; OneShot loads half as much again.)
+class TwoShotInPlace {
+public:
+    /// Whether the room has slots for vectors of so many bytes. Shorter ones would wait for two messages that are each as short as a wait.
+    static bool fits(Room const& room, std::size_t bytes, std::size_t element) {
+        return bytes >= least_bytes && room.exchange_bytes() >= element;
+    }
+
+    /// Requires: fits().
+    TwoShotInPlace(NodeCall const& call, node_memory::StoreChoice::Stores stores)
+        : call_(call), room_(call.room), stores_(stores) {
+        std::size_t const element = call.args.element, all = call.args.bytes();
+        std::size_t const unit = 64 % element == 0 ? 64 : element;
+        std::size_t const largest = std::max(room_.exchange_bytes() / unit, std::size_t{1}) * unit;
+        // At least two rounds: a rank combines a slice while the other one contributes the next. Up to four, so that what is in use stays in the
+        // second-level cache, unless they are so short that waits would take as long as they.
+        std::size_t const wanted = std::max(all / 8, std::min(all / 4, worth_a_wait));
+        slice_ = std::min((wanted + unit - 1) / unit * unit, largest);
+        rounds_ = rounds_of(all, 2 * slice_);
+    }
+
+    void run() {
+        contribute(0);
+        for (std::size_t step = 0; step <= rounds_; ++step) {
+            if (step + 1 < rounds_) contribute(step + 1);
+            if (step < rounds_) reduce(step);
+            if (step > 0) collect(step - 1);
+        }
+        if (stores_.results_bypass) kernels::fence_streams();
+        room_.end_reduction(rounds_);
+        room_.finish();
+    }
+
+private:
+    static constexpr std::size_t least_bytes = std::size_t{32} << 10;
+    static constexpr std::size_t worth_a_wait = std::size_t{32} << 10;
+
+    int other() const { return 1 - call_.rank(); }
+    /// The slice of a rank in a round; the last ones may be shorter, or empty.
+    std::size_t begin_of(int rank, std::size_t round) const {
+        return (2 * round + static_cast<std::size_t>(rank)) * slice_;
+    }
+    std::size_t bytes_of(int rank, std::size_t round) const {
+        return bytes_in_round(call_.args.bytes(), slice_,
+                              2 * round + static_cast<std::size_t>(rank));
+    }
+
+    void contribute(std::size_t round) {
+        store_bytes(stores_.slots_bypass, room_.reduction_slot(call_.rank(), round),
+                    call_.args.in + begin_of(other(), round), bytes_of(other(), round));
+        room_.publish(Stage::contributed, round + 1);
+    }
+
+    void reduce(std::size_t round) {
+        std::size_t const begin = begin_of(call_.rank(), round),
+                          bytes = bytes_of(call_.rank(), round);
+        call_.await_contributed(other(), round + 1);
+        if (round == 0) room_.note_all_entered();
+        std::byte* const slot = room_.reduction_slot(other(), round);
+        std::array<std::byte const*, 2> in;
+        in[static_cast<std::size_t>(other())] = slot;
+        in[static_cast<std::size_t>(call_.rank())] = call_.args.in + begin;
+        for_each_completed_part(call_.args, bytes, [&](std::size_t at, std::size_t length) {
+            std::array<void const*, 2> const inputs{in[0] + at, in[1] + at};
+            call_.args.combine_all(slot + at, inputs, length);
+        });
+        room_.publish(Stage::reduced, round + 1);
+        store_result(begin, slot, bytes);
+    }
+
+    /// Gets the slice of the other rank.
+    void collect(std::size_t round) {
+        room_.await_stage(call_.waiter, other(), Stage::reduced, round + 1);
+        store_result(begin_of(other(), round), room_.reduction_slot(call_.rank(), round),
+                     bytes_of(other(), round));
+    }
+
+    void store_result(std::size_t begin, std::byte const* from, std::size_t bytes) {
+        std::byte* const to = call_.args.out + begin;
+        if (bytes == 0) return;
+        if (stores_.results_bypass) kernels::stream(to, from, bytes);
+        else std::memcpy(to, from, bytes);
+    }
+
+    NodeCall const& call_;
+    Room& room_;
+    node_memory::StoreChoice::Stores stores_;
+    std::size_t slice_, rounds_;
+};
+
+}  // namespace sinew::collectives::node
