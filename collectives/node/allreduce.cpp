@@ -96,7 +96,7 @@ bool lend_all(NodeCall const& call) {
 void allreduce(NodeCall const& call) {
     std::size_t const bytes = call.args.bytes();
     Room& room = call.room;
-    // Longer ones write lines which nobody reads, as a rule: to claim the other rank's for them would take its time.
+    // Longer ones publish a line that is read only if the vectors are shared, so it is not worth claiming one that the other rank has.
     if (bytes <= Room::short_bytes) begin(room, Collective::allreduce);
     else room.begin();
     if (bytes <= Room::line_bytes) return in_lines(call);

@@ -6,12 +6,12 @@
 namespace sinew::collectives::node {
 
 /// Long vectors of two ranks in two steps, reduce-scatter and allgather, pipelined in rounds. In a round each rank owns one slice, and
-/// the other one contributes to it in a reduction slot. The owner combines that with its own data and stores the result in its place, where the other rank
-/// reads it. So each rank loads its own data once, half of them to copy and half to combine, and all stores to slots go to lines that this core has
-/// just read. (Two-shot; OneShot loads half as much again.)
+/// the other one copies its part of that slice to a reduction slot. The owner combines it with its own data and stores the result in its place, from where
+/// both copy it. So each rank loads its vector once, half of it to copy and half to combine (OneShot loads it twice), and stores only to lines of slots that
+/// this core has just read. See docs/decisions/0025.
 class TwoShotInPlace {
 public:
-    /// Whether the room has slots for vectors of so many bytes. Shorter ones would wait for two messages that are each as short as a wait.
+    /// Whether the room has slots for elements of this size, and the vectors are so long that this saves more than the second wait takes.
     static bool fits(Room const& room, std::size_t bytes, std::size_t element) {
         return bytes >= least_bytes && room.exchange_bytes() >= element;
     }
@@ -22,8 +22,8 @@ public:
         std::size_t const element = call.args.element, all = call.args.bytes();
         std::size_t const unit = 64 % element == 0 ? 64 : element;
         std::size_t const largest = std::max(room_.exchange_bytes() / unit, std::size_t{1}) * unit;
-        // At least two rounds: a rank combines a slice while the other one contributes the next. Up to four, so that what is in use stays in the
-        // second-level cache, unless they are so short that waits would take as long as they.
+        // Two rounds or more, so that a rank combines a slice while the other one contributes the next; four, which use less of the second-level
+        // cache, if the slices are still worth a wait.
         std::size_t const wanted = std::max(all / 8, std::min(all / 4, worth_a_wait));
         slice_ = std::min((wanted + unit - 1) / unit * unit, largest);
         rounds_ = rounds_of(all, 2 * slice_);
