@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "collectives/node/node_call.hpp"
+#include "collectives/node/results_past_cache.hpp"
 
 namespace sinew::collectives::node {
 
@@ -44,6 +44,7 @@ public:
 private:
     static constexpr std::size_t least_bytes = std::size_t{32} << 10;
     static constexpr std::size_t worth_a_wait = std::size_t{32} << 10;
+    static constexpr std::size_t fetched_ahead = 4096;
 
     int other() const { return 1 - call_.rank(); }
     /// The slice of a rank in a round; the last ones may be shorter, or empty.
@@ -67,15 +68,33 @@ private:
         call_.await_contributed(other(), round + 1);
         if (round == 0) room_.note_all_entered();
         std::byte* const slot = room_.reduction_slot(other(), round);
+        std::byte const* const own = call_.args.in + begin;
         std::array<std::byte const*, 2> in;
         in[static_cast<std::size_t>(other())] = slot;
-        in[static_cast<std::size_t>(call_.rank())] = call_.args.in + begin;
-        for_each_completed_part(call_.args, bytes, [&](std::size_t at, std::size_t length) {
+        in[static_cast<std::size_t>(call_.rank())] = own;
+        auto const combine = [&](std::size_t at, std::size_t length) {
             std::array<void const*, 2> const inputs{in[0] + at, in[1] + at};
             call_.args.combine_all(slot + at, inputs, length);
-        });
+        };
+        if (!stores_.results_bypass) {
+            for_each_completed_part(call_.args, bytes, combine);
+            room_.publish(Stage::reduced, round + 1);
+            return store_result(begin, slot, bytes);
+        }
+        // In tiles, so that stores past the cache leave while the next ones are loaded, which a processor fetches ahead by itself only within a page.
+        std::byte* const out = call_.args.out + begin;
+        for_each_bypassing_tile(
+            out, bytes, call_.args.element, [&](std::size_t at, std::size_t length) {
+                fetch(own, at + fetched_ahead, std::min(at + fetched_ahead + length, bytes));
+                combine(at, length);
+                kernels::stream(out + at, slot + at, length);
+            });
         room_.publish(Stage::reduced, round + 1);
-        store_result(begin, slot, bytes);
+    }
+
+    static void fetch(std::byte const* from, std::size_t begin, std::size_t end) {
+        constexpr std::size_t line = 64;
+        for (std::size_t at = begin; at < end; at += line) __builtin_prefetch(from + at);
     }
 
     /// Gets the slice of the other rank.
