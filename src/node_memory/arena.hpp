@@ -23,7 +23,7 @@ enum class RingSize : std::uint8_t {
 /// Where a room lies, for the other ranks in it. Sent as it is.
 struct RoomPlace {
     std::uint64_t offset = 0;  ///< 0: there is no room
-    std::uint64_t ring = 0;    ///< bytes of each rank's ring
+    std::uint64_t ring = 0;    ///< bytes of each rank's ring, with the reduction slots of two ranks
 };
 
 /// The memory that the ranks of a node share: one mapping in which each rank has a region of its

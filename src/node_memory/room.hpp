@@ -52,8 +52,7 @@ public:
     using RoomLayout::line_bytes, RoomLayout::lines, RoomLayout::short_bytes,
         RoomLayout::short_slots, RoomLayout::compact_bytes, RoomLayout::compact_slots,
         RoomLayout::slots_for, RoomLayout::swapped_bytes, RoomLayout::depth, RoomLayout::most_ranks,
-        RoomLayout::exchange_slots, RoomLayout::reduction_slots, RoomPlaces::bytes,
-        RoomPlaces::size, RoomPlaces::exchange_bytes;
+        RoomLayout::exchange_slots, RoomPlaces::bytes, RoomPlaces::size, RoomPlaces::exchange_bytes;
 
     /// A view of `memory`, which the room keeps alive. It must be zero before the first rank begins
     /// and be aligned to a page. `lendable` may be null. `begun` is the number of operations that all
@@ -382,8 +381,8 @@ public:
 
     // Reduction slots, in a room of two ranks: in a round each rank writes what it contributes to one of its own, the other rank puts the result
     // in its place, and both read that. So each writes to lines that it has read last.
-    /// The slot of a rank in a round of the current operation. Both have read the result of the fourth round before if this rank has, and has the
-    /// result of the other one of the round before the last; or if both have ended the operation of then.
+    /// The slot of a rank in a round of the current operation. In round n its rank may contribute to it when it has read there the result of round
+    /// n - 4, and has the other rank's contribution to round n - 2, which that one makes after it has read that result, too. Rounds of earlier operations count.
     std::byte* reduction_slot(int rank, std::size_t round) const {
         return reduction_at(rank, reductions_ + round);
     }

@@ -55,6 +55,10 @@ std::string joined(std::vector<std::string> const& words) {
 
 bool GpuClaims::take(std::vector<std::string> const& there, std::size_t count,
                      std::string const& owner) {
+    if (there.size() < count) {
+        in_use_ = gpus_in_use(there);
+        return false;
+    }
     std::random_device random;
     for (int attempt = 1; !try_take(there, count, owner); ++attempt) {
         if (attempt >= tries) {

@@ -22,7 +22,7 @@ public:
     /// them in use: "job train". Two that take at the same time may get in each other's way: tries
     /// again for about a tenth of a second, and for up to a second while enough are free.
     bool take(std::vector<std::string> const& there, std::size_t count, std::string const& owner);
-    /// Which others had, and who, when `take` gave up: fewer than it needed were free, as a rule.
+    /// Which of them were in use, and by whom, when `take` last gave up.
     std::map<std::string, std::string> const& in_use() const { return in_use_; }
     void release();
     /// Those that it has, in the order of `there`.
