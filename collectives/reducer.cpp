@@ -23,11 +23,11 @@ std::byte const* at(void const* data, std::size_t offset) {
     return static_cast<std::byte const*>(data) + offset;
 }
 
-Kernel find_kernel(ReduceOp::Kind op, DataType::Kind type) {
+kernels::Kernels find_kernels(ReduceOp::Kind op, DataType::Kind type) {
     for (auto const family :
          {kernels::arithmetic, kernels::extremum, kernels::bitwise, kernels::located})
-        if (Kernel const kernel = family(op, type)) return kernel;
-    return nullptr;
+        if (auto const found = family(op, type); found.combine != nullptr) return found;
+    return {};
 }
 
 /// Combines more inputs than a kernel takes, in groups. It works block by block so that
@@ -95,7 +95,7 @@ void combine_pairwise(ReduceOp::UserFunction const& user, std::size_t size, void
 
 Kernel predefined_kernel(ReduceOp::Kind op, DataType::Kind type) {
     bool const more = op == ReduceOp::Kind::average || op == ReduceOp::Kind::user;
-    return more ? nullptr : find_kernel(op, type);
+    return more ? nullptr : find_kernels(op, type).combine;
 }
 
 Reducer::Reducer(ReduceOp const& op, DataType type)
@@ -104,10 +104,15 @@ Reducer::Reducer(ReduceOp const& op, DataType type)
         throw UsageError(
             text("operation ", op.name(), " on elements of type ", type.name(),
                  " (it is not defined on them). Choose another, or make one with reduce_op<T>"));
-    if (user_ == nullptr) kernel_ = find_kernel(op.kind(), type.kind());
+    if (user_ == nullptr) {
+        auto const found = find_kernels(op.kind(), type.kind());
+        kernel_ = found.combine;
+        stream_kernel_ = found.stream;
+    }
     bool const rounds = op.kind() == ReduceOp::Kind::sum || op.kind() == ReduceOp::Kind::prod ||
                         op.kind() == ReduceOp::Kind::average;
-    if (type.is_16_bit_float() && rounds) f32_kernel_ = find_kernel(op.kind(), DataType::Kind::f32);
+    if (type.is_16_bit_float() && rounds)
+        f32_kernel_ = find_kernels(op.kind(), DataType::Kind::f32).combine;
 }
 
 void Reducer::combine(void* out, std::span<void const* const> in, std::size_t count) const {

@@ -15,6 +15,7 @@ HWY_BEFORE_NAMESPACE();
 namespace sinew::collectives::kernels::HWY_NAMESPACE {
 
 struct Sum : AsIs {
+    static constexpr bool is_sum = true;
     template <class D, class V>
     static HWY_INLINE V next(D, V a, V b) {
         return hn::Add(a, b);
@@ -64,36 +65,38 @@ void complex_sum(void* out, void const* const* in, int inputs, std::size_t count
 }
 
 template <class Op>
-Kernel real_kernel(DataType::Kind type) {
+Kernels real_kernel(DataType::Kind type) {
     using Kind = DataType::Kind;
     // clang-format off
     switch (type) {
-        case Kind::f16: return reduce<F16, Op>;
-        case Kind::bf16: return reduce<BF16Pairs, Op>;
-        case Kind::f32: return reduce<Plain<float>, Op>;
-        case Kind::f64: return reduce<Plain<double>, Op>;
+        case Kind::f16: return kernels_of<F16, Op>();
+        case Kind::bf16: return kernels_of<BF16Pairs, Op>();
+        case Kind::f32: return kernels_of<Plain<float>, Op>();
+        case Kind::f64: return kernels_of<Plain<double>, Op>();
         case Kind::i8:
-        case Kind::u8: return reduce<Plain<std::uint8_t>, Op>;
+        case Kind::u8: return kernels_of<Plain<std::uint8_t>, Op>();
         case Kind::i16:
-        case Kind::u16: return reduce<Plain<std::uint16_t>, Op>;
+        case Kind::u16: return kernels_of<Plain<std::uint16_t>, Op>();
         case Kind::i32:
-        case Kind::u32: return reduce<Plain<std::uint32_t>, Op>;
+        case Kind::u32: return kernels_of<Plain<std::uint32_t>, Op>();
         case Kind::i64:
-        case Kind::u64: return reduce<Plain<std::uint64_t>, Op>;
-        default: return nullptr;
+        case Kind::u64: return kernels_of<Plain<std::uint64_t>, Op>();
+        default: return {};
     }
     // clang-format on
 }
 
-Kernel sum_kernel(DataType::Kind type) {
-    if (type == DataType::Kind::c64) return complex_sum<float>;
-    if (type == DataType::Kind::c128) return complex_sum<double>;
+Kernels sum_kernel(DataType::Kind type) {
+    if (type == DataType::Kind::c64)
+        return {complex_sum<float>, stream_kernel<Plain<float>, Sum>()};
+    if (type == DataType::Kind::c128)
+        return {complex_sum<double>, stream_kernel<Plain<double>, Sum>()};
     return real_kernel<Sum>(type);
 }
 
-Kernel prod_kernel(DataType::Kind type) {
-    if (type == DataType::Kind::c64) return reduce<Complex<float>, Prod>;
-    if (type == DataType::Kind::c128) return reduce<Complex<double>, Prod>;
+Kernels prod_kernel(DataType::Kind type) {
+    if (type == DataType::Kind::c64) return kernels_of<Complex<float>, Prod>();
+    if (type == DataType::Kind::c128) return kernels_of<Complex<double>, Prod>();
     return real_kernel<Prod>(type);
 }
 
@@ -103,13 +106,13 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace sinew::collectives::kernels {
 
-Kernel arithmetic(ReduceOp::Kind op, DataType::Kind type) {
+Kernels arithmetic(ReduceOp::Kind op, DataType::Kind type) {
     // clang-format off
     switch (op) {
         case ReduceOp::Kind::sum:
         case ReduceOp::Kind::average: return SINEW_DISPATCH(sum_kernel)(type);
         case ReduceOp::Kind::prod: return SINEW_DISPATCH(prod_kernel)(type);
-        default: return nullptr;
+        default: return {};
     }
     // clang-format on
 }

@@ -71,18 +71,18 @@ struct LogicalXor : AsIs {
 };
 
 template <class Op>
-Kernel of_width(std::size_t width) {
+Kernels of_width(std::size_t width) {
     // clang-format off
     switch (width) {
-        case 1: return reduce<Plain<std::uint8_t>, Op>;
-        case 2: return reduce<Plain<std::uint16_t>, Op>;
-        case 4: return reduce<Plain<std::uint32_t>, Op>;
-        default: return reduce<Plain<std::uint64_t>, Op>;
+        case 1: return kernels_of<Plain<std::uint8_t>, Op>();
+        case 2: return kernels_of<Plain<std::uint16_t>, Op>();
+        case 4: return kernels_of<Plain<std::uint32_t>, Op>();
+        default: return kernels_of<Plain<std::uint64_t>, Op>();
     }
     // clang-format on
 }
 
-Kernel bitwise_kernel(ReduceOp::Kind op, std::size_t width) {
+Kernels bitwise_kernel(ReduceOp::Kind op, std::size_t width) {
     using Kind = ReduceOp::Kind;
     // clang-format off
     switch (op) {
@@ -92,7 +92,7 @@ Kernel bitwise_kernel(ReduceOp::Kind op, std::size_t width) {
         case Kind::logical_and: return of_width<LogicalAnd>(width);
         case Kind::logical_or: return of_width<LogicalOr>(width);
         case Kind::logical_xor: return of_width<LogicalXor>(width);
-        default: return nullptr;
+        default: return {};
     }
     // clang-format on
 }
@@ -103,9 +103,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace sinew::collectives::kernels {
 
-Kernel bitwise(ReduceOp::Kind op, DataType::Kind type) {
+Kernels bitwise(ReduceOp::Kind op, DataType::Kind type) {
     DataType const element = type;
-    if (!element.is_integer()) return nullptr;
+    if (!element.is_integer()) return {};
     return SINEW_DISPATCH(bitwise_kernel)(op, element.size());
 }
 

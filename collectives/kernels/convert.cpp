@@ -63,24 +63,13 @@ struct Narrow {
 };
 
 template <class Element>
-struct Divide {
+struct Complete {
     Byte* data;
-    typename Element::Lane divisor;
+    Completion const& completion;
     template <class D>
     HWY_INLINE void operator()(D d, std::size_t i) const {
         Byte* const p = data + i * Element::bytes;
-        Element::store(d, hn::Div(Element::load(d, p), hn::Set(d, divisor)), p);
-    }
-};
-
-template <class Element>
-struct Multiply {
-    Byte* data;
-    typename Element::Lane factor;
-    template <class D>
-    HWY_INLINE void operator()(D d, std::size_t i) const {
-        Byte* const p = data + i * Element::bytes;
-        Element::store(d, hn::Mul(Element::load(d, p), hn::Set(d, factor)), p);
+        Element::store(d, completed(Element::load(d, p), completion), p);
     }
 };
 
@@ -98,28 +87,18 @@ void narrow_from_f32(void* out, float const* in, std::size_t count, DataType::Ki
     else for_each_vector<float>(count, Narrow<BF16>{data, from});
 }
 
-// Operation: Divide or Multiply.
-template <template <class> class Operation>
-void apply(void* out, std::size_t count, DataType::Kind type, double number) {
+void complete(void* out, std::size_t count, DataType::Kind type, Completion const& completion) {
     using Kind = DataType::Kind;
     auto* const data = static_cast<Byte*>(out);
-    auto const single = static_cast<float>(number);
     // clang-format off
     switch (type) {
-        case Kind::f16: return for_each_vector<float>(count, Operation<F16>{data, single});
-        case Kind::bf16: return for_each_vector<float>(count, Operation<BF16>{data, single});
-        case Kind::f32: return for_each_vector<float>(count, Operation<Plain<float>>{data, single});
+        case Kind::f16: return for_each_vector<float>(count, Complete<F16>{data, completion});
+        case Kind::bf16: return for_each_vector<float>(count, Complete<BF16>{data, completion});
+        case Kind::f32: return for_each_vector<float>(count, Complete<Plain<float>>{data, completion});
         default: break;
     }
     // clang-format on
-    for_each_vector<double>(count, Operation<Plain<double>>{data, number});
-}
-
-void divide(void* out, std::size_t count, DataType::Kind type, double number) {
-    apply<Divide>(out, count, type, number);
-}
-void multiply(void* out, std::size_t count, DataType::Kind type, double number) {
-    apply<Multiply>(out, count, type, number);
+    for_each_vector<double>(count, Complete<Plain<double>>{data, completion});
 }
 
 }  // namespace sinew::collectives::kernels::HWY_NAMESPACE
@@ -147,8 +126,7 @@ void Completion::apply(void* data, std::size_t count, DataType type) const {
                               " (must be of a floating or complex type). Use sum and divide"));
     Type const part = type == Type::c64 ? Type::f32 : type == Type::c128 ? Type::f64 : type.kind();
     std::size_t const numbers = type.is_complex() ? 2 * count : count;
-    if (kind == Kind::divide) SINEW_DISPATCH(divide)(data, numbers, part, number);
-    else SINEW_DISPATCH(multiply)(data, numbers, part, number);
+    SINEW_DISPATCH(complete)(data, numbers, part, *this);
 }
 
 }  // namespace sinew::collectives

@@ -89,30 +89,30 @@ struct OfHalves {
 };
 
 template <bool greatest>
-Kernel kernel_of(DataType::Kind type) {
+Kernels kernel_of(DataType::Kind type) {
     using Kind = DataType::Kind;
     using Integers = OfIntegers<greatest>;
     // clang-format off
     switch (type) {
-        case Kind::f16: return reduce<Plain<std::int16_t>, OfHalves<greatest, 0x7c00>>;
-        case Kind::bf16: return reduce<Plain<std::int16_t>, OfHalves<greatest, 0x7f80>>;
-        case Kind::f32: return reduce<Plain<float>, OfFloats<greatest>>;
-        case Kind::f64: return reduce<Plain<double>, OfFloats<greatest>>;
-        case Kind::i8: return reduce<Plain<std::int8_t>, Integers>;
-        case Kind::i16: return reduce<Plain<std::int16_t>, Integers>;
-        case Kind::i32: return reduce<Plain<std::int32_t>, Integers>;
-        case Kind::i64: return reduce<Plain<std::int64_t>, Integers>;
-        case Kind::u8: return reduce<Plain<std::uint8_t>, Integers>;
-        case Kind::u16: return reduce<Plain<std::uint16_t>, Integers>;
-        case Kind::u32: return reduce<Plain<std::uint32_t>, Integers>;
-        case Kind::u64: return reduce<Plain<std::uint64_t>, Integers>;
-        default: return nullptr;
+        case Kind::f16: return kernels_of<Plain<std::int16_t>, OfHalves<greatest, 0x7c00>>();
+        case Kind::bf16: return kernels_of<Plain<std::int16_t>, OfHalves<greatest, 0x7f80>>();
+        case Kind::f32: return kernels_of<Plain<float>, OfFloats<greatest>>();
+        case Kind::f64: return kernels_of<Plain<double>, OfFloats<greatest>>();
+        case Kind::i8: return kernels_of<Plain<std::int8_t>, Integers>();
+        case Kind::i16: return kernels_of<Plain<std::int16_t>, Integers>();
+        case Kind::i32: return kernels_of<Plain<std::int32_t>, Integers>();
+        case Kind::i64: return kernels_of<Plain<std::int64_t>, Integers>();
+        case Kind::u8: return kernels_of<Plain<std::uint8_t>, Integers>();
+        case Kind::u16: return kernels_of<Plain<std::uint16_t>, Integers>();
+        case Kind::u32: return kernels_of<Plain<std::uint32_t>, Integers>();
+        case Kind::u64: return kernels_of<Plain<std::uint64_t>, Integers>();
+        default: return {};
     }
     // clang-format on
 }
 
-Kernel min_kernel(DataType::Kind type) { return kernel_of<false>(type); }
-Kernel max_kernel(DataType::Kind type) { return kernel_of<true>(type); }
+Kernels min_kernel(DataType::Kind type) { return kernel_of<false>(type); }
+Kernels max_kernel(DataType::Kind type) { return kernel_of<true>(type); }
 
 }  // namespace sinew::collectives::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -120,10 +120,10 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace sinew::collectives::kernels {
 
-Kernel extremum(ReduceOp::Kind op, DataType::Kind type) {
+Kernels extremum(ReduceOp::Kind op, DataType::Kind type) {
     if (op == ReduceOp::Kind::min) return SINEW_DISPATCH(min_kernel)(type);
     if (op == ReduceOp::Kind::max) return SINEW_DISPATCH(max_kernel)(type);
-    return nullptr;
+    return {};
 }
 
 }  // namespace sinew::collectives::kernels

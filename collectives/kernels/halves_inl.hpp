@@ -23,9 +23,9 @@ struct F16 {
     using Lane = float;
     static constexpr std::size_t bytes = 2;
 
+#if SINEW_PORTABLE_F16
     template <class D>
     static HWY_INLINE hn::Vec<D> load(D d, Byte const* p) {
-#if SINEW_PORTABLE_F16
         HWY_ALIGN float lanes[hn::MaxLanes(D())];
         for (float& lane : lanes) {
             std::uint16_t bits;
@@ -34,16 +34,9 @@ struct F16 {
             p += sizeof bits;
         }
         return hn::Load(d, lanes);
-#else
-        hn::Rebind<hwy::float16_t, D> const half;
-        hn::Rebind<std::uint16_t, D> const bits;
-        return hn::PromoteTo(d, hn::BitCast(half, load_lanes(bits, p)));
-#endif
     }
-
     template <class D>
     static HWY_INLINE void store(D d, hn::Vec<D> v, Byte* p) {
-#if SINEW_PORTABLE_F16
         HWY_ALIGN float lanes[hn::MaxLanes(D())];
         hn::Store(v, d, lanes);
         for (float const lane : lanes) {
@@ -51,13 +44,29 @@ struct F16 {
             std::memcpy(p, &bits, sizeof bits);
             p += sizeof bits;
         }
-#else
-        hn::Rebind<hwy::float16_t, D> const half;
-        hn::Rebind<std::uint16_t, D> const bits;
-        store_lanes(bits, hn::BitCast(bits, hn::DemoteTo(half, v)), p);
-        (void)d;
-#endif
     }
+#else
+    using Computed = float;
+    template <class D>
+    using Bits = hn::Rebind<std::uint16_t, D>;
+
+    template <class D>
+    static HWY_INLINE hn::Vec<D> loaded(D d, hn::Vec<Bits<D>> v) {
+        return hn::PromoteTo(d, hn::BitCast(hn::Rebind<hwy::float16_t, D>(), v));
+    }
+    template <class D>
+    static HWY_INLINE hn::Vec<D> load(D d, Byte const* p) {
+        return loaded(d, load_lanes(Bits<D>(), p));
+    }
+    template <class D>
+    static HWY_INLINE hn::Vec<Bits<D>> stored(D, hn::Vec<D> v) {
+        return hn::BitCast(Bits<D>(), hn::DemoteTo(hn::Rebind<hwy::float16_t, D>(), v));
+    }
+    template <class D>
+    static HWY_INLINE void store(D d, hn::Vec<D> v, Byte* p) {
+        store_lanes(Bits<D>(), stored(d, v), p);
+    }
+#endif
 };
 
 /// Rounds each lane to nearest even in its upper half; NaN stays NaN but becomes quiet.
@@ -96,12 +105,17 @@ template <class V>
 struct EvenOdd {
     V even, odd;
 };
+template <class V>
+HWY_INLINE EvenOdd<V> completed(EvenOdd<V> sum, Completion const& completion) {
+    return {completed(sum.even, completion), completed(sum.odd, completion)};
+}
 
 /// bf16 elements as two vectors of f32: those with even and those with odd index. Thus no element
 /// changes lanes, which would take longer than the arithmetic.
 struct BF16Pairs {
     static constexpr bool converts = true;
     using Lane = std::uint16_t;
+    using Computed = float;
     static constexpr std::size_t bytes = 2;
 
     template <class D>
@@ -111,13 +125,17 @@ struct BF16Pairs {
             auto const lane = BF16::load(single, p);
             return EvenOdd<hn::Vec<hn::Rebind<float, D>>>{lane, lane};
         } else {
-            hn::Repartition<std::uint32_t, D> const word;
-            hn::Repartition<float, D> const single;
-            auto const both = hn::BitCast(word, load_lanes(d, p));
-            auto const odd = hn::And(both, hn::Set(word, 0xffff0000u));
-            auto const even = hn::BitCast(single, hn::ShiftLeft<16>(both));
-            return EvenOdd<hn::Vec<hn::Repartition<float, D>>>{even, hn::BitCast(single, odd)};
+            return loaded(d, load_lanes(d, p));
         }
+    }
+    template <class D>
+    static HWY_INLINE auto loaded(D, hn::Vec<D> v) {
+        hn::Repartition<std::uint32_t, D> const word;
+        hn::Repartition<float, D> const single;
+        auto const both = hn::BitCast(word, v);
+        auto const odd = hn::And(both, hn::Set(word, 0xffff0000u));
+        auto const even = hn::BitCast(single, hn::ShiftLeft<16>(both));
+        return EvenOdd<hn::Vec<hn::Repartition<float, D>>>{even, hn::BitCast(single, odd)};
     }
     /// For results of arithmetic: a NaN among them is quiet. All elements are rounded to nearest even in their 16-bit lanes.
     template <class D, class V>
@@ -125,8 +143,12 @@ struct BF16Pairs {
         if constexpr (hn::MaxLanes(D()) == 1) {
             BF16::store(hn::DFromV<V>(), v.even, p);
         } else {
-            store_lanes(d, rounded(d, hn::BitCast(d, v.even), hn::BitCast(d, v.odd)), p);
+            store_lanes(d, stored(d, v), p);
         }
+    }
+    template <class D, class V>
+    static HWY_INLINE auto stored(D d, EvenOdd<V> v) {
+        return rounded(d, hn::BitCast(d, v.even), hn::BitCast(d, v.odd));
     }
 
 private:

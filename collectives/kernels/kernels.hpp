@@ -9,10 +9,16 @@
 /// on every instruction set, except for the choice of NaN in a sum or product that is NaN.
 namespace sinew::collectives::kernels {
 
-/// Each function returns null for a pair that is not of its family. `average` is a sum.
-Kernel arithmetic(ReduceOp::Kind op, DataType::Kind type);  // sum, prod
-Kernel extremum(ReduceOp::Kind op, DataType::Kind type);    // min, max
-Kernel bitwise(ReduceOp::Kind op, DataType::Kind type);     // bit_*, logical_*
-Kernel located(ReduceOp::Kind op, DataType::Kind type);     // minloc, maxloc
+/// Those of one operation on one type.
+struct Kernels {
+    Kernel combine = nullptr;
+    StreamKernel stream = nullptr;  ///< null if there is none for this type and instruction set
+};
+
+/// Each function returns none for a pair that is not of its family. `average` is a sum.
+Kernels arithmetic(ReduceOp::Kind op, DataType::Kind type);  // sum, prod
+Kernels extremum(ReduceOp::Kind op, DataType::Kind type);    // min, max
+Kernels bitwise(ReduceOp::Kind op, DataType::Kind type);     // bit_*, logical_*
+Kernels located(ReduceOp::Kind op, DataType::Kind type);     // minloc, maxloc
 
 }  // namespace sinew::collectives::kernels

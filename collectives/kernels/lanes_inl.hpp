@@ -13,6 +13,8 @@
 
 #include <hwy/highway.h>
 
+#include "collectives/reducer.hpp"
+
 HWY_BEFORE_NAMESPACE();
 namespace sinew::collectives::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -43,14 +45,32 @@ HWY_INLINE void store_lanes(D d, hn::Vec<D> v, Byte* p) {
     }
 }
 
-/// Elements that are single lanes.
+template <class V>
+HWY_INLINE V completed(V sum, Completion const& completion) {
+    hn::DFromV<V> const d;
+    auto const number = hn::Set(d, static_cast<hn::TFromD<decltype(d)>>(completion.number));
+    return completion.kind == Completion::Kind::divide ? hn::Div(sum, number)
+                                                       : hn::Mul(sum, number);
+}
+
+/// Elements that are single lanes. `Computed` is the type of arithmetic on elements that are stored as one vector.
 template <class T>
 struct Plain {
     using Lane = T;
+    using Computed = T;
     static constexpr std::size_t bytes = sizeof(T);
     template <class D>
     static HWY_INLINE hn::Vec<D> load(D d, Byte const* p) {
         return load_lanes(d, p);
+    }
+    /// The vector that `store` stores, and what `load` makes of it.
+    template <class D>
+    static HWY_INLINE hn::Vec<D> stored(D, hn::Vec<D> v) {
+        return v;
+    }
+    template <class D>
+    static HWY_INLINE hn::Vec<D> loaded(D, hn::Vec<D> v) {
+        return v;
     }
     template <class D>
     static HWY_INLINE void store(D d, hn::Vec<D> v, Byte* p) {

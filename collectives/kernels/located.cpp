@@ -51,25 +51,25 @@ void locate(void* out, void const* const* in, int inputs, std::size_t count) {
 }
 
 template <bool greatest>
-Kernel kernel_of(DataType::Kind type) {
+Kernels kernel_of(DataType::Kind type) {
     using Kind = DataType::Kind;
     // clang-format off
     switch (type) {
-        case Kind::f32_index: return locate<float, greatest>;
-        case Kind::f64_index: return locate<double, greatest>;
-        case Kind::i32_index: return locate<std::int32_t, greatest>;
-        case Kind::i64_index: return locate<std::int64_t, greatest>;
-        default: return nullptr;
+        case Kind::f32_index: return {locate<float, greatest>};
+        case Kind::f64_index: return {locate<double, greatest>};
+        case Kind::i32_index: return {locate<std::int32_t, greatest>};
+        case Kind::i64_index: return {locate<std::int64_t, greatest>};
+        default: return {};
     }
     // clang-format on
 }
 
 }  // namespace
 
-Kernel located(ReduceOp::Kind op, DataType::Kind type) {
+Kernels located(ReduceOp::Kind op, DataType::Kind type) {
     if (op == ReduceOp::Kind::minloc) return kernel_of<false>(type);
     if (op == ReduceOp::Kind::maxloc) return kernel_of<true>(type);
-    return nullptr;
+    return {};
 }
 
 }  // namespace sinew::collectives::kernels

@@ -13,8 +13,8 @@
 #include <hwy/cache_control.h>
 
 #include "collectives/kernels/copy.hpp"
+#include "collectives/kernels/kernels.hpp"
 #include "collectives/kernels/lanes_inl.hpp"
-#include "collectives/reducer.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace sinew::collectives::kernels::HWY_NAMESPACE {
@@ -68,6 +68,11 @@ HWY_INLINE void fetch(void const* input, std::size_t bytes) {
 struct TwoInputs {
     void const *lower, *higher;
 
+    HWY_INLINE void fetch_line(std::size_t offset) const {
+        hwy::Prefetch(at(lower, offset));
+        hwy::Prefetch(at(higher, offset));
+    }
+
     HWY_INLINE void fetch_all(std::size_t bytes) const {
         fetch(lower, bytes);
         fetch(higher, bytes);
@@ -95,6 +100,9 @@ struct ManyInputs {
     void const* const* in;
     int inputs;
 
+    HWY_INLINE void fetch_line(std::size_t offset) const {
+        for (int k = 0; k < inputs; ++k) hwy::Prefetch(at(in[k], offset));
+    }
     HWY_INLINE void fetch_all(std::size_t bytes) const {
         for (int k = 0; k < inputs; ++k) fetch(in[k], bytes);
     }
@@ -146,10 +154,13 @@ HWY_INLINE std::size_t bytes_to_alignment(Byte const* p) {
 template <class Element, class Op, class D, class Inputs>
 HWY_INLINE void combine_part(D d, Byte* out, Inputs in, std::size_t offset, std::size_t bytes) {
     constexpr std::size_t step = hn::MaxLanes(D()) * Element::bytes;
-    Copies<step> copies;
-    alignas(64) Byte result[step];
-    Element::store(d, in.copied(copies, offset, bytes).template combine<Element, Op>(d, 0), result);
-    copy_part(out + offset, result, bytes);
+    if constexpr (step > Element::bytes) {
+        Copies<step> copies;
+        alignas(64) Byte result[step];
+        Element::store(d, in.copied(copies, offset, bytes).template combine<Element, Op>(d, 0),
+                       result);
+        copy_part(out + offset, result, bytes);
+    }
 }
 
 // Requires: at least one vector. Every byte is read once, in ascending order, and fewer than eight vectors are computed one
@@ -196,12 +207,65 @@ HWY_INLINE void reduce_by_count(Byte* out, Inputs in, std::size_t count) {
         Element::store(one, in.template combine<Element, Op>(one, offset), out + offset);
 }
 
+// A store that bypasses the cache leaves the processor's queue of stores late, and when the queue is full, nothing more begins, not even
+// loads. So inputs are fetched ahead, which a processor does by itself only within a page.
+template <class Element, class Op, bool completes, class Inputs>
+HWY_INLINE void stream_lines(StreamedResults const& to, Inputs in, std::size_t offset,
+                             std::size_t bytes) {
+    hn::ScalableTag<typename Element::Lane> const d;
+    constexpr std::size_t line = 64, fetched_ahead = 4096;
+    constexpr std::size_t step = hn::MaxLanes(d) * Element::bytes;
+    for (std::size_t const end = offset + bytes; offset < end; offset += line) {
+        in.fetch_line(offset + fetched_ahead);
+        for (std::size_t at = offset; at < offset + line; at += step) {
+            auto result = Element::stored(d, in.template combine<Element, Op>(d, at));
+            if constexpr (completes)
+                result = Element::stored(d, completed(Element::loaded(d, result), to.completion));
+            hn::DFromV<decltype(result)> const stored;
+            using Lane = hn::TFromD<decltype(stored)>;
+            for (std::size_t i = 0; i < to.count; ++i)
+                hn::Stream(result, stored, reinterpret_cast<Lane*>(to.places[i] + at));
+        }
+    }
+}
+template <class Element, class Op, class Inputs>
+HWY_INLINE void complete_lines(StreamedResults const& to, Inputs in, std::size_t offset,
+                               std::size_t bytes) {
+    if constexpr (requires { Op::is_sum; } && hwy::IsFloat<typename Element::Computed>())
+        if (to.completion.exists()) return stream_lines<Element, Op, true>(to, in, offset, bytes);
+    stream_lines<Element, Op, false>(to, in, offset, bytes);
+}
+
+/// A StreamKernel (see collectives/reducer.hpp).
+template <class Element, class Op>
+void reduce_streaming(StreamedResults const& to, void const* const* in, int inputs,
+                      std::size_t offset, std::size_t bytes) {
+    if (inputs == 2) complete_lines<Element, Op>(to, TwoInputs{in[0], in[1]}, offset, bytes);
+    else complete_lines<Element, Op>(to, ManyInputs{in, inputs}, offset, bytes);
+}
+
 /// A Kernel (see collectives/reducer.hpp).
 template <class Element, class Op>
 void reduce(void* out, void const* const* in, int inputs, std::size_t count) {
     auto* const to = static_cast<Byte*>(out);
     if (inputs == 2) reduce_by_count<Element, Op>(to, TwoInputs{in[0], in[1]}, count);
     else reduce_by_count<Element, Op>(to, ManyInputs{in, inputs}, count);
+}
+
+/// Null if the elements, or this machine, have no vectors to store.
+template <class Element, class Op>
+constexpr StreamKernel stream_kernel() {
+    constexpr hn::ScalableTag<typename Element::Lane> d;
+    constexpr bool has_vectors = hn::MaxLanes(d) * Element::bytes >= 16;
+    if constexpr (has_vectors && requires { typename Element::Computed; })
+        return reduce_streaming<Element, Op>;
+    else return nullptr;
+}
+
+/// Both kernels of an operation on elements.
+template <class Element, class Op>
+constexpr Kernels kernels_of() {
+    return {reduce<Element, Op>, stream_kernel<Element, Op>()};
 }
 
 }  // namespace sinew::collectives::kernels::HWY_NAMESPACE

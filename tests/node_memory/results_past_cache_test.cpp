@@ -13,7 +13,6 @@
 
 #include <sinew/comm/reduce_op.hpp>
 
-#include "collectives/kernels/past_cache.hpp"
 #include "collectives/kernels/targets.hpp"
 #include "collectives/node/node_call.hpp"
 #include "collectives/node/results_past_cache.hpp"
@@ -52,7 +51,7 @@ TEST(BypassingTiles, CoverAllInWholeElementsFromLineToLine) {
                     ASSERT_EQ(tile.at, end);
                     ASSERT_GT(tile.bytes, 0u);
                     ASSERT_EQ(tile.bytes % element, 0u);
-                    ASSERT_LE(tile.bytes, std::max(collectives::kernels::past_cache_tile, element));
+                    ASSERT_LE(tile.bytes, std::max(collectives::node::past_cache_tile, element));
                     end += tile.bytes;
                     bool const divides = 64 % element == 0;
                     if (divides && end < count * element) {
@@ -83,20 +82,37 @@ struct Case {
     DataType type;
     ReduceOp op;
     std::size_t count, shift;
-    bool in_place, completed;
+    bool in_place = false;
+    Completion completion = {};
 };
 
+template <class T>
+Bytes numbers(int rank, std::size_t count) {
+    std::vector<T> numbers(count);
+    for (std::size_t i = 0; i < count; ++i)
+        numbers[i] = static_cast<T>(i % 1013) / static_cast<T>(rank + 3);
+    Bytes bytes(count * sizeof(T));
+    if (count > 0) std::memcpy(bytes.data(), numbers.data(), bytes.size());
+    return bytes;
+}
+
+/// Numbers that are rounded, or any bits of elements that are not.
 Bytes input(int rank, Case const& c) {
+    using Kind = DataType::Kind;
+    Kind const kind = c.type.kind();
+    if (kind == Kind::f32) return numbers<float>(rank, c.count);
+    if (kind == Kind::f64) return numbers<double>(rank, c.count);
+    if (kind == Kind::c64) return numbers<float>(rank, 2 * c.count);
+    if (kind == Kind::c128) return numbers<double>(rank, 2 * c.count);
     Bytes bytes(c.count * c.type.size());
-    if (c.type.kind() == DataType::Kind::f32) {
-        std::vector<float> numbers(c.count);
-        for (std::size_t i = 0; i < c.count; ++i)
-            numbers[i] = static_cast<float>(i % 1013) / static_cast<float>(rank + 3);
-        if (c.count > 0) std::memcpy(bytes.data(), numbers.data(), bytes.size());
-    } else {
-        for (std::size_t i = 0; i < bytes.size(); ++i)
-            bytes[i] = static_cast<std::byte>(i * 31 + static_cast<std::size_t>(rank) * 7 + 1);
+    if (c.type.is_16_bit_float()) {
+        Bytes const wide = numbers<float>(rank, c.count);
+        collectives::narrow(bytes.data(), reinterpret_cast<float const*>(wide.data()), c.count,
+                            c.type);
+        return bytes;
     }
+    for (std::size_t i = 0; i < bytes.size(); ++i)
+        bytes[i] = static_cast<std::byte>(i * 31 + static_cast<std::size_t>(rank) * 7 + 1);
     return bytes;
 }
 
@@ -108,8 +124,7 @@ void expect_same(int ranks, Case const& c) {
     for (Bytes const& bytes : in) pointers.push_back(bytes.data());
     Bytes expected(in[0].size());
     reduce.combine(expected.data(), pointers, c.count);
-    Completion const completion = c.completed ? Completion::divide_by(3) : Completion{};
-    if (c.completed) completion.apply(expected.data(), c.count, c.type);
+    c.completion.apply(expected.data(), c.count, c.type);
 
     constexpr std::size_t ring = std::size_t{1} << 20, around = 64;
     auto const memory = room_memory(ranks, ring);
@@ -130,7 +145,7 @@ void expect_same(int ranks, Case const& c) {
                 args.count = c.count;
                 args.element = c.type.size();
                 args.reduce = &reduce;
-                args.completion = completion;
+                args.completion = c.completion;
                 NodeCall const call{room, waiter, args};
                 StoreChoice::Stores const past_cache{.results_bypass = true};
                 room.begin();
@@ -156,15 +171,15 @@ INSTANTIATE_TEST_SUITE_P(Ranks, ResultsPastCache, ::testing::Values(2, 3));
 TEST_P(ResultsPastCache, AreSumsAndAveragesAtEveryAlignment) {
     for (std::size_t const shift : {0u, 4u, 16u, 60u})
         for (bool const in_place : {false, true})
-            for (bool const completed : {false, true})
+            for (Completion const& completion : {Completion{}, Completion::divide_by(3)})
                 expect_same(GetParam(),
-                            {DataType::Kind::f32, sum, 50001, shift, in_place, completed});
+                            {DataType::Kind::f32, sum, 50001, shift, in_place, completion});
 }
 
 TEST_P(ResultsPastCache, HaveElementsOfAnySize) {
     for (bool const in_place : {false, true}) {
-        expect_same(GetParam(), {data_type_of<Long>(), difference<Long>(), 77, 0, in_place, false});
-        expect_same(GetParam(), {DataType::Kind::u8, sum, 100003, 5, in_place, false});
+        expect_same(GetParam(), {data_type_of<Long>(), difference<Long>(), 77, 0, in_place});
+        expect_same(GetParam(), {DataType::Kind::u8, sum, 100003, 5, in_place});
     }
 }
 
@@ -179,8 +194,7 @@ void expect_same_in_all(std::size_t inputs, Case const& c, std::size_t other_shi
     for (Bytes const& each : in) expected_in.push_back(each.data());
     Bytes expected(bytes);
     reduce.combine(expected.data(), expected_in, c.count);
-    Completion const completion = c.completed ? Completion::divide_by(3) : Completion{};
-    if (c.completed) completion.apply(expected.data(), c.count, c.type);
+    c.completion.apply(expected.data(), c.count, c.type);
 
     constexpr std::size_t line = 64;
     std::array<Bytes, 3> memory;
@@ -197,7 +211,7 @@ void expect_same_in_all(std::size_t inputs, Case const& c, std::size_t other_shi
     Arguments args;
     args.element = c.type.size();
     args.reduce = &reduce;
-    args.completion = completion;
+    args.completion = c.completion;
     collectives::node::ResultsPastCache(args, from, results).combine(bytes);
     collectives::kernels::fence_streams();
     for (std::size_t i = 0; i < results.size(); ++i) {
@@ -211,11 +225,21 @@ void expect_same_in_all(std::size_t inputs, Case const& c, std::size_t other_shi
     }
 }
 
-TEST(ResultsInSeveralPlaces, AreTheSameWithEveryInstructionSet) {
+TEST(ResultsInSeveralPlaces, AreTheSameOfAllTypesWithEveryInstructionSet) {
+    using Kind = DataType::Kind;
     for (std::string const& target : collectives::kernels::targets()) {
         SCOPED_TRACE(target);
         collectives::kernels::ForcedTarget const forced(target);
-        expect_same_in_all(3, {DataType::Kind::f32, sum, 5003, 4, false, true}, 4);
+        for (Kind const type : {Kind::f16, Kind::bf16, Kind::f32, Kind::f64, Kind::c64, Kind::c128})
+            for (Completion const& completion :
+                 {Completion{}, Completion::multiply_by(0.3), Completion::divide_by(3)})
+                for (std::size_t const inputs : {2u, 5u})
+                    expect_same_in_all(inputs, {type, sum, 1003, 0, false, completion}, 0);
+        for (Kind const type : {Kind::f16, Kind::bf16, Kind::f32, Kind::i8, Kind::u64})
+            for (ReduceOp const& op : {sum, prod, min, max})
+                expect_same_in_all(3, {type, op, 1003, 0}, 0);
+        for (ReduceOp const& op : {bit_xor, logical_and})
+            expect_same_in_all(3, {Kind::i32, op, 1003, 4}, 4);
     }
 }
 
@@ -223,18 +247,19 @@ TEST(ResultsInSeveralPlaces, AreTheSameAtEveryAlignmentAndLength) {
     for (std::size_t const count : {0u, 1u, 15u, 16u, 255u, 256u, 257u, 1000u, 5003u})
         for (std::size_t const shift : {0u, 4u, 60u})
             for (std::size_t const other_shift : {shift, std::size_t{32}})
-                for (bool const completed : {false, true})
-                    expect_same_in_all(
-                        2, {DataType::Kind::f32, sum, count, shift, false, completed}, other_shift);
+                for (Completion const& completion : {Completion{}, Completion::divide_by(3)})
+                    expect_same_in_all(2,
+                                       {DataType::Kind::f32, sum, count, shift, false, completion},
+                                       other_shift);
 }
 
 TEST(ResultsInSeveralPlaces, HaveAnyNumberOfInputsAndElementsOfAnySize) {
     for (std::size_t const inputs : {2u, 3u, 8u, 9u}) {
-        expect_same_in_all(inputs, {DataType::Kind::f32, sum, 3001, 0, false, true}, 0);
-        expect_same_in_all(inputs, {DataType::Kind::u8, sum, 10003, 5, false, false}, 5);
-        expect_same_in_all(inputs, {DataType::Kind::c128, prod, 1003, 8, false, false}, 8);
-        expect_same_in_all(inputs, {data_type_of<Long>(), difference<Long>(), 7, 0, false, false},
-                           0);
+        expect_same_in_all(inputs,
+                           {DataType::Kind::f32, sum, 3001, 0, false, Completion::divide_by(3)}, 0);
+        expect_same_in_all(inputs, {DataType::Kind::u8, sum, 10003, 5}, 5);
+        expect_same_in_all(inputs, {DataType::Kind::c128, prod, 1003, 8}, 8);
+        expect_same_in_all(inputs, {data_type_of<Long>(), difference<Long>(), 7, 0}, 0);
     }
 }
 
