@@ -101,10 +101,11 @@ inline void store_bytes(bool bypass, std::byte* to, std::byte const* from, std::
 /// The bytes that are combined and then copied while they are still in the first-level cache.
 inline constexpr std::size_t tile_bytes = 8192;
 
-/// Calls `f(offset, bytes)` for pieces of at most `tile_bytes` of whole elements.
+/// Calls `f(offset, bytes)` for pieces of at most `tile` bytes of whole elements.
 template <class F>
-void for_each_tile(std::size_t bytes, std::size_t element, F const& f) {
-    std::size_t const step = std::max(tile_bytes / element, std::size_t{1}) * element;
+void for_each_tile(std::size_t bytes, std::size_t element, F const& f,
+                   std::size_t tile = tile_bytes) {
+    std::size_t const step = std::max(tile / element, std::size_t{1}) * element;
     for (std::size_t offset = 0; offset < bytes; offset += step)
         f(offset, std::min(step, bytes - offset));
 }

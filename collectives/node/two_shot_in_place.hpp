@@ -22,9 +22,8 @@ public:
         std::size_t const element = call.args.element, all = call.args.bytes();
         std::size_t const unit = 64 % element == 0 ? 64 : element;
         std::size_t const largest = std::max(room_.exchange_bytes() / unit, std::size_t{1}) * unit;
-        // Two rounds or more, so that a rank combines a slice while the other one contributes the next; four, which use less of the second-level
-        // cache, if the slices are still worth a wait.
-        std::size_t const wanted = std::max(all / 8, std::min(all / 4, worth_a_wait));
+        // Short slices, so that those in use stay in the second-level cache, but at most four rounds of them before they grow.
+        std::size_t const wanted = std::max(all / 8, std::min(all / 2, worth_a_wait));
         slice_ = std::min((wanted + unit - 1) / unit * unit, largest);
         rounds_ = rounds_of(all, 2 * slice_);
     }
@@ -42,11 +41,13 @@ public:
     }
 
 private:
-    /// Measured on an AMD EPYC (Zen 5), as are the next two: below it, OneShot is faster between far cores, and as fast between near ones.
+    /// Measured on an AMD EPYC (Zen 5), as are the others: below it, OneShot is faster between far cores, and as fast between near ones.
     static constexpr std::size_t least_bytes = std::size_t{32} << 10;
-    /// The least bytes of a slice in four rounds.
+    /// For less, a wait takes longer than what the other rank does meanwhile: between far cores a second round makes 64 KiB take a fifth longer.
     static constexpr std::size_t worth_a_wait = std::size_t{32} << 10;
     static constexpr std::size_t prefetch_distance = 4096;
+    /// How far ahead lines are claimed, and in which steps.
+    static constexpr std::size_t claim_distance = 4096, claim_step = 2048;
 
     int other() const { return 1 - call_.rank(); }
     /// The slice of a rank in a round; the last ones may be shorter, or empty.
@@ -79,7 +80,14 @@ private:
             call_.args.combine_all(slot + at, inputs, length);
         };
         if (!stores_.results_bypass) {
-            for_each_completed_part(call_.args, bytes, combine);
+            // Lines are claimed for writing before they are read: otherwise each comes from the other core twice.
+            claim(slot, 0, std::min(claim_distance, bytes));
+            auto const claim_and_combine = [&](std::size_t at, std::size_t length) {
+                claim(slot, std::min(at + claim_distance, bytes),
+                      std::min(at + claim_distance + length, bytes));
+                combine(at, length);
+            };
+            for_each_tile(bytes, call_.args.element, claim_and_combine, claim_step);
             room_.publish(Stage::reduced, round + 1);
             return store_result(begin, slot, bytes);
         }
@@ -98,6 +106,20 @@ private:
     static void prefetch(std::byte const* from, std::size_t begin, std::size_t end) {
         constexpr std::size_t line = 64;
         for (std::size_t at = begin; at < end; at += line) __builtin_prefetch(from + at);
+    }
+
+    static void claim(std::byte* at, std::size_t begin, std::size_t end) {
+        constexpr std::size_t line = 64;
+        for (; begin < end; begin += line) {
+#if defined(__x86_64__)
+            asm volatile(
+                "prefetchw %0"
+                :
+                : "m"(at[begin]));  // what the built-in does only by a flag of the compiler
+#else
+            __builtin_prefetch(at + begin, 1);
+#endif
+        }
     }
 
     /// Gets the slice of the other rank.
