@@ -129,5 +129,5 @@ nothing_is_left() { [[ -z $(traces) ]]; }
 
 # leaves_nothing what [seconds]
 leaves_nothing() {
-    within "${2:-10}" nothing_is_left || fail "$1 leaves: $(traces)"
+    within "${2:-30}" nothing_is_left || fail "$1 leaves: $(traces)"
 }

@@ -101,7 +101,7 @@ processes() {
 # Those of the cluster itself have one, which is there before the first job.
 no_processes() { [ -z "$(processes)" ]; }
 nothing_left() {
-    within "${1:-10}" no_objects || fail "left behind: $(objects | tr '\n' ' ')"
+    within "${1:-30}" no_objects || fail "left behind: $(objects | tr '\n' ' ')"
     within 5 no_processes || fail "processes are left: $(ps -o pid,args -p "$(processes | paste -sd,)")"
     local left
     left=$(ps -eo args | grep -F "$work/bin/" | grep -Fv -e 'grep -F' -e fake_k8s_server || true)
