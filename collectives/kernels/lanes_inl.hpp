@@ -45,6 +45,7 @@ HWY_INLINE void store_lanes(D d, hn::Vec<D> v, Byte* p) {
     }
 }
 
+/// What Completion::apply does to a vector. Requires: completion.exists().
 template <class V>
 HWY_INLINE V completed(V sum, Completion const& completion) {
     hn::DFromV<V> const d;
