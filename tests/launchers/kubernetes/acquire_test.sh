@@ -25,7 +25,7 @@ use() {
     job --name "it-$1" pool_program "$1" "$2" "$3"
     [ "$code" -eq 0 ] || fail "$1: exit code $code"
     expect "$work/out" "$4" "$1"
-    nothing_left 20
+    nothing_left
     note "$1: $(grep -E "$4" "$work/out" | head -n 1)"
 }
 
@@ -33,7 +33,7 @@ use() {
 map() {
     local deleted=0 pod
     job_begin --name "$1" pool_program map 3 1
-    within 20 said '^begins' || fail "$1: the program does not begin"
+    eventually said '^begins' || fail "$1: the program does not begin"
     while kill -0 "$timeout_pid" 2>/dev/null; do
         pod=$(worker_pods | jq -r '.[].metadata.name' | shuf -n 1)
         if [ -n "$pod" ] && admin delete pod "$pod" --now --wait=false >/dev/null; then
@@ -46,7 +46,7 @@ map() {
     [ "$code" -eq 0 ] || fail "$1: exit code $code"
     expect "$work/out" '^checksum 333328333350000$' "$1"
     [ "$deleted" -ge 5 ] || fail "only $deleted pods were deleted"
-    nothing_left 20
+    nothing_left
     note "$1 of 100000 tasks while $deleted pods were deleted: exact; $(tail -n 1 "$work/out")"
 }
 
@@ -60,7 +60,7 @@ if [ "$kind" = long ]; then
     refused() {     # PATTERN WHAT
         [ "$code" -eq 9 ] || fail "$2: exit code $code"
         expect "$work/out" "$1" "$2"
-        nothing_left 20
+        nothing_left
         note "$2: refused"
     }
     for right in "get pods" "list pods" "create pods" "create secrets"; do
@@ -106,7 +106,7 @@ job --name mark --volume data sh -c 'echo from another job >/persistent/mark'
 printf 'spec: {containers: [{name: sinew, env: [%s, %s]}]}\n' '{name: SINEW_TEST_VARIABLE, value: as given}' \
     "{name: PATH, value: \"$work/bin:/usr/bin:/bin\"}" >"$work/like.yaml"
 job_begin --name same --pod-template "$work/like.yaml" --image other:1 --volume data pool_program same 2 1
-within 20 said '^waiting' || fail "the workers do not come"
+eventually said '^waiting' || fail "the workers do not come"
 [ "$(grep -Ec '^worker nodes-.* as given volume$' "$work/out")" -eq 2 ] || fail "the workers are not like the pod that asked"
 worker_pods >"$work/workers"
 [ "$(jq -r '.[].spec.containers[0].image' "$work/workers" | sort -u)" = other:1 ] || fail "the workers have another image"
@@ -115,14 +115,14 @@ worker_pods >"$work/workers"
 admin delete pod -l app.kubernetes.io/instance=same --wait=false >/dev/null
 job_end
 [ "$code" -ne 0 ] || fail "the job whose pod was deleted has ended with 0"
-nothing_left 20
+nothing_left
 note "the workers are like the pod that asked for them, and vanish with it"
 
 # The same when that pod has no time to say so.
 job_begin --name killed --volume data pool_program same 2 1
-within 20 said '^waiting' || fail "the workers do not come"
+eventually said '^waiting' || fail "the workers do not come"
 fake_k8s_ctl kill "$(admin get pods -l app.kubernetes.io/instance=killed -o jsonpath='{.items[0].metadata.name}')"
 job_end
 [ "$code" -ne 0 ] || fail "the job whose pod was killed has ended with 0"
-nothing_left 20
+nothing_left
 note "the workers vanish with a pod that was killed"

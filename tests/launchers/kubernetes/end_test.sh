@@ -15,7 +15,7 @@ all_run() { [ "$(grep -c ' runs$' "$work/out")" -eq "$1" ]; }
 for resource in secrets services jobs; do
     fake_k8s_ctl fault 500 --hang 1 --verb create --resource "$resource"
     job_begin -n 4 program forever
-    [ "$resource" = secrets ] || within 5 some_objects || fail "nothing is created"
+    [ "$resource" = secrets ] || eventually some_objects || fail "nothing is created"
     sleep 0.3
     kill -INT "$sinew_pid"
     job_end
@@ -27,18 +27,18 @@ done
 # The server creates the object although the client has gone.
 fake_k8s_ctl fault 0 --hang 0.7 --verb create --resource services --count 1
 job_begin -n 4 program forever
-within 5 some_objects || fail "nothing is created"
+eventually some_objects || fail "nothing is created"
 sleep 0.3
 kill -INT "$sinew_pid"
 job_end
 [ "$code" -eq 130 ] || fail "Ctrl-C before an answer: code $code"
 sleep 1
-nothing_left 5
+nothing_left
 note "Ctrl-C while objects are created"
 
 fake_k8s_ctl delay slow 20 20
 job_begin -n 4 --name slow program forever
-within 10 grep -q '4 pods:' "$work/err" || fail "no line about the pods"
+eventually grep -q '4 pods:' "$work/err" || fail "no line about the pods"
 sleep 0.3
 kill -INT "$sinew_pid"
 job_end
@@ -50,7 +50,7 @@ note "Ctrl-C while pods start"
 
 for signal in INT TERM HUP; do
     job_begin -n 4 program forever
-    within 15 all_run 4 || fail "the ranks do not run"
+    eventually all_run 4 || fail "the ranks do not run"
     kill "-$signal" "$sinew_pid"
     job_end
     [ "$code" -eq $((128 + $(kill -l "$signal"))) ] || fail "SIG$signal while ranks run: code $code"
@@ -66,14 +66,15 @@ note "--timeout"
 
 # A killed client changes nothing.
 job_begin -n 4 --name orphan program forever
-within 15 all_run 4 || fail "the ranks do not run"
+eventually all_run 4 || fail "the ranks do not run"
 kill -9 "$sinew_pid"
 job_end
 sleep 1
-[ "$(admin get pods -l app.kubernetes.io/instance=orphan --field-selector status.phase=Running -o name | wc -l)" -eq 4 ] ||
-    fail "the pods of a killed client do not run on"
+running() { admin get pods -l app.kubernetes.io/instance=orphan --field-selector status.phase=Running -o name | wc -l; }
+[ "$(running)" -eq 4 ] || fail "the pods of a killed client do not run on"
 "$sinew" stop orphan --backend kubernetes >"$work/out" 2>"$work/err" || fail "stop: code $?"
-nothing_left 1
+[ "$(running)" -eq 0 ] || fail "stop returns before the pods have ended"
+nothing_left
 note "a killed client, and stop"
 
 # The output's reader goes: SIGPIPE, as elsewhere.

@@ -28,7 +28,7 @@ forward() {
     rm -f "$work/out" "$work/err"   # of the one before
     timeout -k 5 60 "$sinew" forward "$@" --json >"$work/out" 2>"$work/err" </dev/null &
     timeout_pid=$!
-    within 10 test -s "$work/out" || fail "forward $* does not listen"
+    eventually test -s "$work/out" || fail "forward $* does not listen"
     sinew_pid=$(pgrep -P "$timeout_pid" sinew)
     port=$(jq .port "$work/out")
     pod=$(jq -r .pod "$work/out")
@@ -47,7 +47,7 @@ refused 2 'a job and a port are expected' serving
 refused 2 '--rank -1 \(must be a rank' serving 7070 --rank=-1
 refused 2 '--address example.org \(must be an IP address' serving 7070 --address example.org
 served() { [ "$(timeout 10 "$sinew" logs serving --backend kubernetes 2>/dev/null | grep -c serves)" -eq 3 ]; }
-within 15 served || fail "the ranks do not serve"
+eventually served || fail "the ranks do not serve"
 refused 2 'rank 3 of job serving is out of range \(0 to 2\)' serving 7070 -r 3
 
 # Twenty connections at once, 1 MiB each way; then the other ranks.
@@ -63,25 +63,25 @@ note "20 connections"
 refused 125 "port $port of 127.0.0.1 on this host is taken" serving "$port:7070"
 fake_k8s_ctl cut-watches >/dev/null
 again() { ask "$port" 1 1 1000; }
-within 10 again || fail "after cut connections: $(cat "$work/asked")"
+eventually again || fail "after cut connections: $(cat "$work/asked")"
 kill -INT "$sinew_pid"
 job_end
 [ "$code" -eq 130 ] || fail "after Ctrl-C: code $code"
-within 5 no_kubectl || fail "after Ctrl-C: kubectl is left"
+eventually no_kubectl || fail "after Ctrl-C: kubectl is left"
 ! again || fail "after Ctrl-C: the port is open"
 note "cut connections, Ctrl-C"
 
 # A port that nobody listens on yet is no end; that of another rank is another pod's.
 forward serving :7071
 ask "$port" 0 1 10 && fail "nobody listens, but somebody answers"
-within 10 grep -q 'nothing listens on port 7071 of the pod of rank 0, serving-0-.* (connection refused)' "$work/err" || fail "the refused connection"
+eventually grep -q 'nothing listens on port 7071 of the pod of rank 0, serving-0-.* (connection refused)' "$work/err" || fail "the refused connection"
 admin exec "$pod" -- env SINEW_RANK=0 timeout 30 "$python" "$work/bin/echo.py" serve 7071 >"$work/served" 2>&1 &
 server=$!
 reached() { ask "$port" 0 1 100000; }
-within 10 reached || fail "a server that came later: $(cat "$work/asked")"
+eventually reached || fail "a server that came later: $(cat "$work/asked")"
 kill -9 "$sinew_pid"
 job_end
-within 5 no_kubectl || fail "after kill -9: kubectl is left"
+eventually no_kubectl || fail "after kill -9: kubectl is left"
 kill "$server"
 wait "$server" 2>/dev/null
 note "a server that comes later; kill -9"
@@ -103,7 +103,7 @@ admin delete pod "$pod" --wait=false >/dev/null || fail "the pod cannot be delet
 job_end
 [ "$code" -eq 125 ] || fail "the pod has gone: code $code"
 expect "$work/err" "the pod of rank 2, $pod, (has ended|was deleted)" "the pod has gone"
-within 5 no_kubectl || fail "the pod has gone: kubectl is left"
+eventually no_kubectl || fail "the pod has gone: kubectl is left"
 timeout 30 "$sinew" stop serving --now --backend kubernetes >/dev/null || fail "stop: code $?"
 nothing_left
 note "the pod goes"
@@ -113,7 +113,7 @@ timeout 30 "$sinew" run -n 1 --name here sleep 25 >"$work/local" 2>&1 &
 timeout_pid=$!
 sinew_pid=
 listed() { timeout 10 "$sinew" ps 2>/dev/null | grep -q '^here '; }
-within 10 listed || fail "sinew run on this host"
+eventually listed || fail "sinew run on this host"
 refused 2 'job here runs on this host, and nothing needs to be forwarded: connect to 127.0.0.1:7070' here 7070
 timeout 10 "$sinew" stop here --now >/dev/null || fail "stop on this host"
 job_end

@@ -17,7 +17,7 @@ pod_of() {
 }
 # ranks COUNT RESTART: so many ranks have said that they run after this restart.
 ranks() { [ "$(grep -c "of $1, restart $2\$" "$work/out")" -eq "$1" ]; }
-started() { within 20 ranks "$1" "$2" || fail "the ranks do not run (restart $2)"; }
+started() { eventually ranks "$1" "$2" || fail "the ranks do not run (restart $2)"; }
 deleted() { [ -n "$(kubectl get pod "$1" -o jsonpath='{.metadata.deletionTimestamp}')" ]; }
 ends_with() { [ "$code" -eq "$1" ] || fail "$2: exit code $code (must be $1)"; }
 
@@ -31,8 +31,8 @@ take_pod() {
         node-down)
             node=$(kubectl get pod "$pod" -o jsonpath='{.spec.nodeName}')
             fake_k8s_ctl node-down "$node" --evict-after 0.2
-            within 10 grep -q "lost: " "$work/err" || fail "nobody has noticed that $node is down"
-            within 10 deleted "$pod" || fail "the cluster has not given up $pod"
+            eventually grep -q "lost: " "$work/err" || fail "nobody has noticed that $node is down"
+            eventually deleted "$pod" || fail "the cluster has not given up $pod"
             fake_k8s_ctl node-up "$node"
             ;;
         *) fake_k8s_ctl "$3" "$pod" ;;
@@ -123,7 +123,7 @@ message() {
         -o jsonpath='{.items[0].status.containerStatuses[0].state.terminated.message}' >"$work/out"
     [ -s "$work/out" ]
 }
-within 15 message || fail "there is no termination message"
+eventually message || fail "there is no termination message"
 expect "$work/out" '^\{"exit_code":3,"cause":"rank 1 on told-1 \(pid [0-9]+\): exited with code 3' "the message"
 "$sinew" stop told --backend kubernetes >/dev/null 2>&1
 nothing_left
@@ -146,7 +146,7 @@ note "scale to 2 and to 4: the job has gone on"
 if [ -x "$sgd_digits" ]; then
     cp "$sgd_digits" "$work/bin/sgd_digits"
     job_begin --name ring -n 3 --max-restarts 1 sgd_digits --algorithm ring --epochs 12
-    within 20 grep -q '^epoch  2/12' "$work/out" || fail "the training does not begin"
+    eventually grep -q '^epoch  2/12' "$work/out" || fail "the training does not begin"
     take_pod ring 1 delete
     job_end
     ends_with 0 "a ring that lost a member"

@@ -25,7 +25,7 @@ note "with the Role alone"
 # Each right that `sinew run` uses.
 while read -r verb resource outcome; do
     for each in ${resource//,/ }; do fake_k8s_ctl drop-right alice --verb "$verb" --resource "$each"; done
-    job_seconds=20 job -n 2 program hello
+    job -n 2 program hello
     where="without $verb $resource"
     case $outcome in
     fails)

@@ -21,15 +21,15 @@ spec: $(cat)" || fail "no pod $1"
 pod tap <<<"{restartPolicy: Never, terminationGracePeriodSeconds: 0, containers: [{name: tap, image: i, command: [/usr/bin/env, python3, $work/bin/tap.py, $work/bin/tap/target, $work/bin/tap/state],
     env: [{name: PATH, value: \"$PATH\"}]}]}"
 state() { grep -q "$1" "$work/bin/tap/state" 2>/dev/null; }
-within 10 state listens || fail "the tap does not listen: $(kubectl logs tap)"
+eventually state listens || fail "the tap does not listen: $(kubectl logs tap)"
 tap=$(kubectl get pod tap -o jsonpath='{.status.podIP}')
 sed -i "s|env: \[|env: [{name: SINEW_ROOT, value: \"$tap:7077\"}, |" "$work/template.yaml"
 
 job_begin --name victim -n 4 program until "$work/bin/tap/stop"
-within 10 admin get service victim >/dev/null 2>&1 || fail "no Service"
+eventually admin get service victim >/dev/null 2>&1 || fail "no Service"
 echo "$(admin get service victim -o jsonpath='{.spec.clusterIP}'):7077" >"$work/bin/tap/target"
 ticks() { [ "$(grep -c 'tick 0$' "$work/out")" -eq 4 ]; }
-within 15 ticks || fail "the ranks do not run"
+eventually ticks || fail "the ranks do not run"
 echo "$(cat "$work/bin/tap/target") attack" >"$work/bin/tap/target"
 
 # The job's own key, wrong in one digit.
@@ -57,7 +57,7 @@ for pid in $(pgrep -f "$work/bin/program until"); do
     [ -z "$has" ] || fail "a rank knows the root's address: $has; $(tr '\0' ' ' <"/proc/$pid/cmdline"): $(ps -o pid,ppid,args -p "$pid")"
 done
 
-within 30 state "done" || fail "the attacks do not end: $(cat "$work/bin/tap/state")"
+eventually state "done" || fail "the attacks do not end: $(cat "$work/bin/tap/state")"
 said=$(cat "$work/bin/tap/state")
 [[ $said =~ ^done:\ ([0-9]+)\ recorded,\ ([0-9]+)\ of\ ([0-9]+)\ ended$ ]] || fail "the tap says $said"
 [ "${BASH_REMATCH[1]}" -ge 3 ] || fail "the agents' hellos were not recorded: $said"
@@ -70,7 +70,7 @@ for rank in 0 1 2 3; do
     [ -n "$last" ] && cmp <(grep "^rank $rank tick" "$work/out") <(seq -f "rank $rank tick %.0f" 0 $((last - 1))) || fail "the attacked job's rank $rank"
 done
 over() { [ "$(kubectl get pod wrong -o jsonpath='{.status.phase}')" = Failed ]; }
-within 15 over || fail "the pod with a wrong key has not failed: $(kubectl logs wrong)"
+eventually over || fail "the pod with a wrong key has not failed: $(kubectl logs wrong)"
 kubectl logs wrong >"$work/wrong.log" 2>&1
 for file in "$work/out" "$work/err" "$work/wrong.log"; do keyless "$file" || fail "the key is in the output"; done
 note "$said; a wrong key: $(head -n 1 "$work/wrong.log" | cut -c 1-150)"

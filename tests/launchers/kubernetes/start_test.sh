@@ -49,7 +49,7 @@ note "one pod of two"
 # The reason passes while sinew run waits.
 fake_k8s_ctl unschedulable later
 job_begin -n 2 --name later program hello
-within 10 grep -q Unschedulable "$work/err" || fail "no reason is shown"
+eventually grep -q Unschedulable "$work/err" || fail "no reason is shown"
 fake_k8s_ctl clear
 job_end
 [ "$code" -eq 0 ] && [ "$(grep -c '^rank' "$work/out")" -eq 2 ] || fail "a reason that passes: code $code"
@@ -57,7 +57,7 @@ nothing_left
 note "a reason that passes"
 
 job_begin -n 1 --name once program forever
-within 10 grep -q runs "$work/out" || fail "the first does not run"
+eventually grep -q runs "$work/out" || fail "the first does not run"
 code=0
 timeout 20 "$sinew" run "${flags[@]}" --name once -n 1 program hello >"$work/out2" 2>"$work/err2" || code=$?
 [ "$code" -eq 125 ] && grep -q 'one of this name exists already' "$work/err2" || fail "a name that is taken: code $code, $(cat "$work/err2")"

@@ -22,7 +22,7 @@ job -d -n 2 --name other program forever
 verb logs absent-job
 [ "$code" -eq 1 ] || fail "logs of no job: code $code"
 runs() { verb ps --json; [ "$(jq -r '.[] | select(.name == "ticking-a") | .state' "$work/out" 2>/dev/null)" = running ]; }
-within 15 runs || fail "ps does not show the running job"
+eventually runs || fail "ps does not show the running job"
 [ "$(jq -r '.[] | select(.name == "ticking-a") | "\(.backend) \(.ranks) \(.nodes) \(.command)"' "$work/out")" = "kubernetes 4 2 program ticks 40" ] ||
     fail "ps --json: other values"
 succeeds ps
@@ -30,7 +30,7 @@ expect "$work/out" 'ticking-a .*running' "ps"
 expect "$work/out" 'other ' "ps"
 
 has_ticks() { verb logs tick; [ "$code" -eq 0 ] && [ "$(wc -l <"$work/out")" -ge 8 ]; }
-within 10 has_ticks || fail "logs by a prefix"
+eventually has_ticks || fail "logs by a prefix"
 succeeds logs ticking-a -r 2 --tail 1
 [ "$(wc -l <"$work/out")" -eq 1 ] && expect "$work/out" '^rank 2 tick [0-9]+$' "logs of one rank"
 verb logs o --tail 0
@@ -79,5 +79,5 @@ note "events, stop"
 
 job -d -n 2 --ttl 1s program hello
 [ "$code" -eq 0 ] || fail "--ttl: code $code"
-nothing_left 15
+nothing_left
 note "--ttl removes what nobody looks after"

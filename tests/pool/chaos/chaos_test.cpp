@@ -36,30 +36,30 @@ std::vector<pid_t> workers() {
     return found;
 }
 
-/// Sends signals to random workers during its lifetime.
+/// Sends signals to random workers of a pool during its lifetime: once per period, but only when the
+/// pool has finished tasks since the last signal. Where workers start more slowly than they are
+/// killed, no task would ever be finished.
 class Killer {
 public:
-    Killer(std::chrono::milliseconds period, int number)
-        : thread_([this, period, number] {
+    Killer(Pool const& pool, std::chrono::milliseconds period, int number)
+        : thread_([this, &pool, period, number] {
               std::mt19937 random(4711);
+              auto finished = pool.stats().done;
               while (!done_) {
                   std::this_thread::sleep_for(period);
-                  auto const victims = workers();
-                  if (victims.empty()) continue;
-                  ::kill(victims[random() % victims.size()], number);
-                  ++kills_;
+                  if (pool.stats().done < finished + 50) continue;
+                  finished = pool.stats().done;
+                  if (auto const victims = workers(); !victims.empty())
+                      ::kill(victims[random() % victims.size()], number);
               }
           }) {}
-    ~Killer() { stop(); }
-    int stop() {
+    ~Killer() {
         done_ = true;
-        if (thread_.joinable()) thread_.join();
-        return kills_;
+        thread_.join();
     }
 
 private:
     std::atomic<bool> done_ = false;
-    std::atomic<int> kills_ = 0;
     std::thread thread_;
 };
 
@@ -70,18 +70,9 @@ int slow_square(int x) {
 
 TaskOptions const patient{.retries = 1000};
 
-// Kills are rarer where workers start more slowly; otherwise hardly any worker would come up.
-#if defined(SINEW_TEST_ASAN) || defined(SINEW_TEST_TSAN)
-constexpr int slowness = 8;
-#else
-constexpr int slowness = 1;
-#endif
-
 struct Pace {
-    int milliseconds, number;
-    std::chrono::milliseconds length() const {
-        return std::chrono::milliseconds(slowness * milliseconds);
-    }
+    std::chrono::milliseconds period;
+    int number;
 };
 class KilledWorkers : public PoolTest, public testing::WithParamInterface<Pace> {};
 
@@ -89,7 +80,7 @@ class KilledWorkers : public PoolTest, public testing::WithParamInterface<Pace> 
 TEST_P(KilledWorkers, LoseNothing) {
     Pool pool(4, sturdy());
     pool.apply<square>(1);
-    Killer killer(GetParam().length(), GetParam().number);
+    Killer killer(pool, GetParam().period, GetParam().number);
     // On a busy machine the killer comes late.
     for (int round = 0; round < 20 && pool.stats().deaths < 2; ++round) {
         auto const results = pool.with(patient).map<slow_square>(sinew::range(0, 2000));
@@ -102,7 +93,7 @@ TEST_P(KilledWorkers, LoseNothing) {
 TEST_P(KilledWorkers, LoseNothingOfAStream) {
     Pool pool(3, sturdy());
     pool.apply<square>(1);
-    Killer killer(GetParam().length(), GetParam().number);
+    Killer killer(pool, GetParam().period, GetParam().number);
     std::vector<int> seen(1500);
     for (auto const result : pool.with(patient).imap_unordered<slow_square>(sinew::range(0, 1500)))
         ++seen.at(static_cast<std::size_t>(std::lround(std::sqrt(result))));
@@ -110,17 +101,17 @@ TEST_P(KilledWorkers, LoseNothingOfAStream) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Paces, KilledWorkers,
-                         testing::Values(Pace{20, SIGKILL}, Pace{50, SIGSEGV}, Pace{50, SIGABRT},
-                                         Pace{50, SIGTERM}),
+                         testing::Values(Pace{20ms, SIGKILL}, Pace{50ms, SIGSEGV},
+                                         Pace{50ms, SIGABRT}, Pace{50ms, SIGTERM}),
                          [](auto const& pace) {
                              return text("signal", pace.param.number, "every",
-                                         pace.param.milliseconds, "ms");
+                                         pace.param.period.count(), "ms");
                          });
 
 TEST_F(Chaos, NoOpTasksUnderFire) {
     Pool pool(3, sturdy());
     pool.apply<square>(1);
-    Killer killer(50ms, SIGKILL);
+    Killer killer(pool, 50ms, SIGKILL);
     for (int round = 0; round < 10; ++round) {
         auto const results = pool.with(patient).map<square>(sinew::range(0, 200'000));
         for (int i = 0; i < 200'000; i += 777) ASSERT_EQ(results[i], square(i));
