@@ -174,8 +174,11 @@ void same(int count, int cpu) {
     asked.minimum = count;
     auto const nodes = Nodes::acquire(asked);
     Pool pool(nodes, {.progress = Progress::off});
+    // One worker may take all tasks before the other is ready.
     std::set<std::string> seen;
-    for (auto const& each : pool.map<see>(range(0, 200))) seen.insert(each);
+    auto const end = std::chrono::steady_clock::now() + 1min;
+    while (static_cast<int>(seen.size()) < count && std::chrono::steady_clock::now() < end)
+        for (auto const& each : pool.map<see>(range(0, 200))) seen.insert(each);
     for (auto const& each : seen) say("worker " + each);
     say("waiting");
     std::this_thread::sleep_for(1h);
