@@ -22,6 +22,9 @@ namespace {
 
 using testing::HasSubstr;
 
+/// Scenarios have a limit of their own each (chaos_program.cpp).
+constexpr Seconds limit_of_all{840};
+
 class PoolChaos : public testing::Test {
 protected:
     ~PoolChaos() override { std::filesystem::remove(ledger); }
@@ -32,7 +35,7 @@ protected:
         Launched::Setting setting;
         setting.command = {std::move(words.front())};
         words.erase(words.begin());
-        return run(words, std::move(setting), Seconds(240));
+        return run(words, std::move(setting), limit_of_all);
     }
     static void expect_right(Ended const& ended) {
         std::cout << ended.out;
@@ -48,7 +51,7 @@ protected:
 TEST_F(PoolChaos, Bare) { expect_right(start({program(), "bare", ledger})); }
 
 TEST_F(PoolChaos, Run) {
-    expect_right(run({"--fake-nodes", "3", "-n", "3", program(), "job", ledger}, {}, Seconds(240)));
+    expect_right(run({"--fake-nodes", "3", "-n", "3", program(), "job", ledger}, {}, limit_of_all));
 }
 
 // With workers on one node only, and on three nodes.

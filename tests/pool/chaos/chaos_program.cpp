@@ -33,13 +33,13 @@ using namespace std::chrono_literals;
 using namespace sinew::testing_support;
 using sinew::text;
 
-/// Reports a hang as a failure with a name.
+/// Reports a hang as a failure with a name. A busy machine takes 90 s for 60 starts of workers with a sanitizer.
 class Watchdog {
 public:
     explicit Watchdog(std::string what)
         : what_(std::move(what)), thread_([this] {
               std::unique_lock lock(mutex_);
-              if (changed_.wait_for(lock, 90s, [this] { return over_; })) return;
+              if (changed_.wait_for(lock, 5min, [this] { return over_; })) return;
               std::cout << text("HANGS: ", what_, '\n') << std::flush;
               std::_Exit(8);
           }) {}
