@@ -14,6 +14,7 @@ import time
 from support import FINAL, Failed, Place, eventually, expect
 
 GPUS = 4
+SUPERVISOR_STARTS = 1000  # ms at most, on a busy machine
 # Each job makes one file for each of its GPUs, exclusively, and removes it at its end. What was killed
 # cannot: the file names its process, which must be gone then.
 JOB = r"""
@@ -127,7 +128,8 @@ class Chaos:
         expect(counts["completed"] > 0, counts)
 
     def check_order(self):
-        """A job begins before all that were in the queue behind it."""
+        """A job begins before all that were in the queue behind it. When it has begun its supervisor says, some time
+        after the choice: on a busy machine those of two jobs may say so in the other order."""
         jobs = self.place.rows("SELECT id, json_extract(request, '$.priority'), submitted, started, "
                                "coalesce(ended, 0), state FROM job")
         begun = sorted((job for job in jobs if job[3] is not None), key=lambda job: (job[3], job[0]))
@@ -136,9 +138,11 @@ class Chaos:
             for earlier in begun[:i]:
                 # `earlier` began first; was `later` before it in the queue at that time?
                 before = (-later[1], later[0]) < (-earlier[1], earlier[0])
-                if before and later[2] < earlier[2] and later[3] > earlier[3]:
+                if not before or later[3] <= earlier[3] + SUPERVISOR_STARTS:
+                    continue
+                if later[2] < earlier[2]:
                     wrong += 1
-                elif before and later[2] + 200 < earlier[3] < later[3] and later[1] > earlier[1]:
+                elif later[2] + SUPERVISOR_STARTS < earlier[3] and later[1] > earlier[1]:
                     wrong += 1
         expect(wrong == 0, wrong, "pairs of jobs began in the wrong order")
 
