@@ -64,12 +64,12 @@ admin() { kubectl --kubeconfig "$(fake_k8s_user admin)" -n ml "$@"; }
 
 job() {
     code=0
-    timeout -k 5 "240" "$sinew" run "${flags[@]}" "$@" >"$work/out" 2>"$work/err" </dev/null || code=$?
+    timeout -k 5 240 "$sinew" run "${flags[@]}" "$@" >"$work/out" 2>"$work/err" </dev/null || code=$?
 }
 
 # The same in the background: sets sinew_pid, which job_end waits for.
 job_begin() {
-    timeout -k 5 "240" "$sinew" run "${flags[@]}" "$@" >"$work/out" 2>"$work/err" </dev/null &
+    timeout -k 5 240 "$sinew" run "${flags[@]}" "$@" >"$work/out" 2>"$work/err" </dev/null &
     timeout_pid=$!
     until sinew_pid=$(pgrep -P "$timeout_pid" sinew); do kill -0 "$timeout_pid" 2>/dev/null || break; sleep 0.01; done
 }

@@ -22,7 +22,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Scenarios have a limit of their own each (chaos_program.cpp).
+/// Less than the limit of ctest, which does not print what runs. Each scenario has its own (chaos_program.cpp).
 constexpr Seconds limit_of_all{840};
 
 class PoolChaos : public testing::Test {

@@ -98,6 +98,7 @@ TEST_P(KilledWorkers, LoseNothingOfAStream) {
     for (auto const result : pool.with(patient).imap_unordered<slow_square>(sinew::range(0, 1500)))
         ++seen.at(static_cast<std::size_t>(std::lround(std::sqrt(result))));
     EXPECT_THAT(seen, Each(1));
+    EXPECT_GT(pool.stats().deaths, 0U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Paces, KilledWorkers,
@@ -116,6 +117,7 @@ TEST_F(Chaos, NoOpTasksUnderFire) {
         auto const results = pool.with(patient).map<square>(sinew::range(0, 200'000));
         for (int i = 0; i < 200'000; i += 777) ASSERT_EQ(results[i], square(i));
     }
+    EXPECT_GT(pool.stats().deaths, 0U);
 }
 
 // G10: a worker that dies before it has sent anything.
