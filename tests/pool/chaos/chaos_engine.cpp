@@ -42,7 +42,7 @@ bool Havoc::over_within(std::chrono::milliseconds time) {
 
 void Havoc::kill(Plan const& plan) {
     std::mt19937 random(4711);
-    for (auto period = plan.period; !over_within(period); period += period / 5) {
+    for (auto period = plan.period; !over_within(period); period += period / 10) {
         auto victims = own_workers();
         std::shuffle(victims.begin(), victims.end(), random);
         victims.resize(std::min(victims.size(), plan.victims));

@@ -18,7 +18,7 @@ class Havoc {
 public:
     struct Plan {
         enum class Kind { none, kill, throttle } kind = Kind::none;
-        /// The initial period; it grows by a fifth each time, so that jobs end on slow machines,
+        /// The initial period; it grows by a tenth each time, so that jobs end on slow machines,
         /// too.
         std::chrono::milliseconds period{};
         std::size_t victims = 1;  ///< workers at a time, chosen at random
