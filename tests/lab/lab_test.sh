@@ -3,6 +3,8 @@
 # The lab itself: names, rates, and that nothing of it stays, whatever ends it.
 set -euo pipefail
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
+# shellcheck source=tests/support/wait.sh
+. "$here/../support/wait.sh"
 lab=$here/lab
 name=test-$$
 nap=987.$$
@@ -11,16 +13,6 @@ failures=0
 fail() {
     printf 'FAILED: %s\n' "$*" >&2
     failures=$((failures + 1))
-}
-
-# within seconds command...: the command becomes true in time.
-within() {
-    local tries=$(($1 * 20))
-    shift
-    until "$@"; do
-        ((tries-- > 0)) || return 1
-        sleep 0.05
-    done
 }
 
 lab_is_listed() { "$lab" list | grep -q "^$name "; }
@@ -98,13 +90,13 @@ a_cut_host_is_cut_off() {
         fail "h1 reaches h2, which is cut off"
     fetch h1 h3 1000 >/dev/null || fail "h1 does not reach h3, after h2 was cut off"
     "$lab" mend --name "$name" h2
-    within 5 fetch h1 h2 1000 >/dev/null || fail "h1 does not reach h2, whose link was mended"
+    eventually fetch h1 h2 1000 >/dev/null || fail "h1 does not reach h2, whose link was mended"
 }
 
 down_leaves_nothing() {
     "$lab" exec --name "$name" h2 -- setsid sh -c "trap '' TERM; sleep $nap & wait" &
     disown
-    within 5 lab_is_up || fail "nothing runs on h2"
+    eventually lab_is_up || fail "nothing runs on h2"
     "$lab" down --name "$name"
     leaves_nothing "lab down"
 }
@@ -119,7 +111,7 @@ run_gives_the_exit_code() {
 terminated_run_leaves_nothing() {
     local status=0
     start_a_run
-    within 5 lab_is_up || fail "lab run does not come up"
+    eventually lab_is_up || fail "lab run does not come up"
     kill -TERM "$front"
     wait "$front" || status=$?
     ((status == 143)) || fail "lab run, terminated, exits $status"
@@ -128,22 +120,22 @@ terminated_run_leaves_nothing() {
 
 killed_run_leaves_nothing() {
     start_a_run
-    within 5 lab_is_up || fail "lab run does not come up"
+    eventually lab_is_up || fail "lab run does not come up"
     kill -KILL "$front"
     wait "$front" 2>/dev/null || true
     lab_is_gone() { [[ -z $(traces) ]]; }
-    within 10 lab_is_gone || leaves_nothing "a killed lab run"
+    eventually lab_is_gone || leaves_nothing "a killed lab run"
 }
 
 # Its watchdog too is killed: only `lab clean` is left.
 clean_ends_what_was_killed() {
     start_a_run
-    within 5 lab_is_up || fail "lab run does not come up"
+    eventually lab_is_up || fail "lab run does not come up"
     local state
     state=$(dirname "$(grep -ls "^$name\$" /dev/shm/sinew-lab.*/name /run/sinew-lab.*/name)")
     kill -KILL "$(<"$state/watchdog")" "$front"
     wait "$front" 2>/dev/null || true
-    within 5 is_dead "$front" || true
+    eventually is_dead "$front" || true
     [[ $("$lab" list) == *"$name"*orphaned* ]] || fail "lab list does not call it orphaned: $("$lab" list)"
     "$lab" clean
     leaves_nothing "lab clean"

@@ -59,7 +59,7 @@ END
         "$lab" exec --name "$SINEW_LAB" "h$host" -- slurmd -D >"$slurm/slurmd-h$host.log" 2>&1 &
         slurm_daemons+=($!)
     done
-    within 30 slurm_is_idle ||
+    eventually slurm_is_idle ||
         { fail "Slurm does not come up: $(tail -n 5 "$slurm"/*.log)"; finish; }
 }
 
@@ -75,7 +75,7 @@ stop_slurm() {
         kill "$pid" 2>/dev/null || true
     done
     wait "${slurm_daemons[@]}" 2>/dev/null || true
-    within 30 no_daemon_runs || fail "daemons go on: $(daemons_of_slurm)"
+    eventually no_daemon_runs || fail "daemons go on: $(daemons_of_slurm)"
 }
 
 daemons_of_slurm() {

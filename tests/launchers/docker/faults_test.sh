@@ -11,23 +11,23 @@ prepare "$1"
 
 signals() {
     start --image app -n 2 sh -c 'trap "echo last words; exit 0" TERM INT; echo here; while :; do sleep 0.1; done'
-    within 10 eval '[[ $(grep -c here out) == 2 ]]' || fail "no output: $(cat out err)"
+    eventually eval '[[ $(grep -c here out) == 2 ]]' || fail "no output: $(cat out err)"
     kill -INT "$runner"
-    wait_for_run 10
+    wait_for_run
     expect "Ctrl-C" 130
     [[ $(grep -c "last words" out) == 2 ]] || fail "no last words: $(cat out err)"
     leaves_nothing "Ctrl-C"
     # Nothing but the kernel can tell that it has ended.
     start --image app --nodes 2 -n 4 --oversubscribe sleep "$nap"
-    within 10 there_are 4 || fail "no sleepers: $(cat out err)"
+    eventually there_are 4 || fail "no sleepers: $(cat out err)"
     kill -KILL "$runner"
-    wait_for_run 5
+    wait_for_run
     leaves_nothing "kill -9 of sinew run"
     # A rank that ignores SIGTERM.
     start --image app -n 1 sh -c 'trap "" TERM INT; echo here; while :; do sleep 0.1; done'
-    within 10 grep -q here out || fail "no output: $(cat out err)"
+    eventually grep -q here out || fail "no output: $(cat out err)"
     kill -KILL "$runner"
-    wait_for_run 5
+    wait_for_run
     leaves_nothing "kill -9, and a rank that ignores signals"
 }
 
@@ -38,24 +38,24 @@ for c in json.load(sys.stdin):
 
 losses() {
     start --image app --nodes 2 -n 2 sleep "$nap"
-    within 10 there_are 2 || fail "no sleepers: $(cat out err)"
+    eventually there_are 2 || fail "no sleepers: $(cat out err)"
     curl -s --unix-socket "$work/engine/docker.sock" -X POST "http://docker/containers/$(id_of 1)/kill" >answer
-    wait_for_run 20
+    wait_for_run
     expect "a container that is killed" 125 "docker-1: lost"
     leaves_nothing "a killed container"
     start --image app --max-restarts 1 -n 1 sh -c 'echo "start $SINEW_RESTART"; [ "$SINEW_RESTART" = 1 ] || sleep '"$nap"
-    within 10 there_are 1 || fail "no sleepers: $(cat out err)"
+    eventually there_are 1 || fail "no sleepers: $(cat out err)"
     curl -s --unix-socket "$work/engine/docker.sock" -X POST "http://docker/containers/$(id_of 0)/kill" >answer
-    wait_for_run 20
+    wait_for_run
     expect "a restart" 0
     leaves_nothing "a restart"
     # Its processes are those of the containers, too.
     start --image app -n 1 sleep "$nap"
-    within 10 there_are 1 || fail "no sleepers: $(cat out err)"
+    eventually there_are 1 || fail "no sleepers: $(cat out err)"
     kill "$engine"
-    wait_for_run 20
+    wait_for_run
     ((code != 0)) || fail "the end of the engine: exit code 0"
-    within 10 there_are 0 || fail "sleepers without an engine"
+    eventually there_are 0 || fail "sleepers without an engine"
     end_engine
 }
 

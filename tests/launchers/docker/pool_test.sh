@@ -15,7 +15,7 @@ begun() {
     : >out
     env "$@" "$program" containers >out 2>err &
     runner=$!
-    within 20 grep -q '^mapping$' out || fail "it does not map: $(cat out err)"
+    eventually grep -q '^mapping$' out || fail "it does not map: $(cat out err)"
     local id
     id=$(ask '/containers/json' | python3 -c 'import json,sys
 print([c["Id"] for c in json.load(sys.stdin) if c["Labels"]["sinew.node"] == "0"][0])')
@@ -23,17 +23,17 @@ print([c["Id"] for c in json.load(sys.stdin) if c["Labels"]["sinew.node"] == "0"
 }
 
 begun SINEW_BACKEND=docker SINEW_IMAGE=app
-wait_for_run 30
+wait_for_run
 expect "a pool" 0
 grep -q "^right$" out || fail "a pool: $(cat out err)"
 leaves_nothing "a pool"
 ! grep -qE '"(secret|key|session)"' "$work/engine/log" || fail "a secret is in a container's description"
 
 begun FIBER_BACKEND=docker FIBER_IMAGE=app LASTING=1
-within 20 grep -q '^waiting$' out || fail "it does not wait: $(cat out err)"
+eventually grep -q '^waiting$' out || fail "it does not wait: $(cat out err)"
 kill -KILL "$runner"
-wait_for_run 5
-leaves_nothing "a master that is killed" 20
+wait_for_run
+leaves_nothing "a master that is killed"
 
 code=0
 SINEW_BACKEND=docker timeout 20 "$program" containers >out 2>err || code=$?

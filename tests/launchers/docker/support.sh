@@ -2,7 +2,10 @@
 # shellcheck shell=bash
 # What the tests here share: a fake of Docker's engine (tests/support/fake_docker), and what jobs leave.
 
-fake=$(readlink -f "$(dirname "${BASH_SOURCE[0]}")/../../support/fake_docker")
+support=$(readlink -f "$(dirname "${BASH_SOURCE[0]}")/../../support")
+# shellcheck source=tests/support/wait.sh
+. "$support/wait.sh"
+fake=$support/fake_docker
 failures=0
 nap=4322.$$   # sleepers are ours by this
 
@@ -14,16 +17,6 @@ fail() {
 finish() {
     ((failures == 0)) || exit 1
     echo "all right"
-}
-
-# within seconds command...: the command becomes true in time.
-within() {
-    local end=$((SECONDS + $1))
-    shift
-    until "$@"; do
-        ((SECONDS < end)) || return 1
-        sleep 0.05
-    done
 }
 
 # prepare SINEW: a folder to work in, as $work, which is not in any image.
@@ -47,7 +40,7 @@ start_engine() {
     mkdir "$work/engine"
     python3 -B "$fake" --dir "$work/engine" --hide "$work/here" "$@" >"$work/engine/out" 2>&1 &
     engine=$!
-    within 10 test -e "$work/engine/ready" || { cat "$work/engine/out" >&2; echo "the fake engine does not start" >&2; exit 1; }
+    eventually test -e "$work/engine/ready" || { cat "$work/engine/out" >&2; echo "the fake engine does not start" >&2; exit 1; }
     export DOCKER_HOST=unix://$work/engine/docker.sock
 }
 
@@ -80,7 +73,7 @@ start() {
 }
 is_over() { ! kill -0 "$runner" 2>/dev/null; }
 wait_for_run() {
-    within "$1" is_over || { fail "sinew run goes on after $1 s"; kill -KILL "$runner"; }
+    within "${1:-60}" is_over || { fail "sinew run goes on after ${1:-60} s"; kill -KILL "$runner"; }
     code=0
     wait "$runner" 2>/dev/null || code=$?
 }
@@ -106,4 +99,4 @@ traces() {
     pgrep -f "^$sinew container " | sed 's/^/sinew container /'
 }
 nothing_is_left() { [[ -z $(traces) ]]; }
-leaves_nothing() { within "${2:-10}" nothing_is_left || fail "$1 leaves: $(traces)"; }
+leaves_nothing() { eventually nothing_is_left || fail "$1 leaves: $(traces)"; }

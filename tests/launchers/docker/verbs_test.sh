@@ -16,16 +16,16 @@ docker=(--backend docker)
 is_listed() { "$sinew" ps "${docker[@]}" | grep -q "^$1 "; }
 
 start --name one -n 2 --image app sh -c 'echo "rank $SINEW_RANK"; sleep '"$nap"
-within 10 there_are 2 || fail "no sleepers: $(cat out err)"
-within 5 is_listed one || fail "ps: $("$sinew" ps "${docker[@]}")"
+eventually there_are 2 || fail "no sleepers: $(cat out err)"
+eventually is_listed one || fail "ps: $("$sinew" ps "${docker[@]}")"
 "$sinew" logs "${docker[@]}" one --ranks 1 >said
 [[ $(<said) == "rank 1" ]] || fail "logs: $(<said)"
 : >attached
 "$sinew" attach "${docker[@]}" one >attached 2>&1 &
 attached=$!
-within 5 grep -q "rank 0" attached || fail "attach: $(<attached)"
+eventually grep -q "rank 0" attached || fail "attach: $(<attached)"
 "$sinew" stop "${docker[@]}" one >stopped
-wait_for_run 10
+wait_for_run
 expect "sinew stop" 143
 code=0
 wait "$attached" || code=$?
@@ -35,13 +35,13 @@ leaves_nothing "sinew stop"
 : >out
 SINEW_BACKEND=docker SINEW_IMAGE=app "$program" containers >out 2>err &
 runner=$!
-within 20 grep -q '^mapping$' out || fail "it does not map: $(cat out err)"
-within 5 is_listed "nodes-[a-z0-9]*" || fail "ps of nodes: $("$sinew" ps "${docker[@]}")"
+eventually grep -q '^mapping$' out || fail "it does not map: $(cat out err)"
+eventually is_listed "nodes-[a-z0-9]*" || fail "ps of nodes: $("$sinew" ps "${docker[@]}")"
 "$sinew" logs "${docker[@]}" nodes >said || fail "logs of nodes: $(<said)"
 "$sinew" stop "${docker[@]}" nodes >stopped || fail "stop of nodes: $(<stopped)"
 grep -q stopped stopped || fail "stop says $(<stopped)"
 [[ $(ask '/containers/json?all=1') == "[]" ]] || fail "containers go on: $(ask '/containers/json?all=1')"
-within 20 is_over || { kill "$runner"; fail "the program waits for nodes: $(cat out err)"; }
+eventually is_over || { kill "$runner"; fail "the program waits for nodes: $(cat out err)"; }
 wait "$runner" && fail "the program succeeds without nodes"
 code=0
 "$sinew" stop "${docker[@]}" nodes >stopped 2>&1 || code=$?

@@ -12,7 +12,7 @@ prepare "$1"
 sleep_on() { start --launch-agent "$by_lab" "$@" sleep "$nap"; }
 
 # asleep count: so many ranks are there.
-asleep() { within 30 there_are "$1" || fail "$1 ranks do not start: $(<err)"; }
+asleep() { eventually there_are "$1" || fail "$1 ranks do not start: $(<err)"; }
 
 host_that_does_not_exist() {
     run --launch-agent "$by_lab" -H h1:2,h9:2 hostname
@@ -50,13 +50,14 @@ launch_agent_talks() {
 
 launch_agent_hangs() {
     local hang="sh -c '[ \$1 != h2 ] || sleep $nap; shift; exec \"\$@\"' x {host} $by_lab"
-    run --start-timeout 1 --launch-agent "$hang" -H h1,h2,h3 hostname
-    expect "a launch agent that hangs" 125 "no agent connected from h2 within 1 s"
+    # Long enough for the agents of h1 and h3 on a busy machine: of h2 alone is said that it does not come.
+    run --start-timeout 15 --launch-agent "$hang" -H h1,h2,h3 hostname
+    expect "a launch agent that hangs" 125 "no agent connected from h2 within 15 s"
     leaves_nothing "a launch agent that hangs"
     start --launch-agent "$hang" -H h1,h2,h3 hostname
-    within 10 there_are 1 || fail "the launch agent does not hang"
+    eventually there_are 1 || fail "the launch agent does not hang"
     kill -INT "$runner"
-    wait_for_run 20
+    wait_for_run
     expect "interrupted while an agent hangs" 130
     leaves_nothing "an interrupted start"
 }
@@ -69,7 +70,7 @@ agent_is_killed() {
     mapfile -t agents < <(agents_of h2)
     [[ ${#agents[@]} == 2 ]] || fail "agents on h2: ${agents[*]}"
     kill -KILL "${agents[$1 - 1]}"
-    wait_for_run 20
+    wait_for_run
     expect "process $1 of an agent killed" 125 "h2: lost"
     leaves_nothing "process $1 of an agent killed"
 }
@@ -78,8 +79,8 @@ run_is_killed() {
     sleep_on -H h1:2,h2:2,h3:1
     asleep 5
     kill -KILL "$runner"
-    wait_for_run 5
-    leaves_nothing "sinew run killed" 20
+    wait_for_run
+    leaves_nothing "sinew run killed"
 }
 
 run_is_interrupted() {
@@ -88,7 +89,7 @@ run_is_interrupted() {
         sleep_on -H h1:1,h2:2,h3:1
         asleep 4
         kill -s "$signal" "$runner"
-        wait_for_run 20
+        wait_for_run
         expect "SIG$signal" $((128 + $(kill -l "$signal"))) "told to end by signal"
         leaves_nothing "SIG$signal"
     done
@@ -112,7 +113,7 @@ agent_is_stopped() {
     asleep 3
     # shellcheck disable=SC2046  # pids
     kill -STOP $(agents_of h2)
-    wait_for_run 40
+    wait_for_run
     expect "an agent stopped" 125 "h2: lost" "no sign of life"
     leaves_nothing "an agent stopped"
 }

@@ -70,19 +70,19 @@ folders() {
 
 interrupted() {
     start -H h2:2,h3:1 sleep "$nap"
-    within 30 there_are 3 || fail "ranks do not start: $(<err)"
+    eventually there_are 3 || fail "ranks do not start: $(<err)"
     kill -INT "$runner"
-    wait_for_run 20
+    wait_for_run
     expect "SIGINT" 130 "signal 2"
     leaves_nothing "SIGINT, over ssh"
 }
 
 killed() {
     start -H h2:2,h3:1 sleep "$nap"
-    within 30 there_are 3 || fail "ranks do not start: $(<err)"
+    eventually there_are 3 || fail "ranks do not start: $(<err)"
     kill -KILL "$runner"
-    wait_for_run 5
-    leaves_nothing "kill -9 of sinew run, over ssh" 20
+    wait_for_run
+    leaves_nothing "kill -9 of sinew run, over ssh"
 }
 
 jobs_of_both_mpis

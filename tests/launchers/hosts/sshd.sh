@@ -23,7 +23,7 @@ start_sshds() {
         start_sshd "$host"
     done < <(all_hosts)
     while read -r host; do
-        [[ $host == h1 ]] || within 10 "$keys/bin/ssh" "$host" true 2>err ||
+        [[ $host == h1 ]] || eventually "$keys/bin/ssh" "$host" true 2>err ||
             unavailable "sshd on $host does not take us in: $(cat "$keys/log.$host" err | xargs)"
     done < <(all_hosts)
 }

@@ -4,6 +4,8 @@
 # runs in it, whatever becomes of the test.
 
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
+# shellcheck source=tests/support/wait.sh
+. "$here/../../support/wait.sh"
 lab=$(readlink -f "$here/../../lab/lab")
 failures=0
 nap=4321.$$   # sleepers are ours by this
@@ -37,16 +39,6 @@ finish() {
     echo "all right"
 }
 
-# within seconds command...: the command becomes true in time.
-within() {
-    local end=$((SECONDS + $1))
-    shift
-    until "$@"; do
-        ((SECONDS < end)) || return 1
-        sleep 0.1
-    done
-}
-
 # run arguments...: sinew run; output, messages and exit code are in out, err and code.
 run() {
     code=0
@@ -61,9 +53,9 @@ start() {
 
 is_over() { ! kill -0 "$runner" 2>/dev/null; }
 
-# wait_for_run seconds: gives `code`; what takes longer has failed, and is killed.
+# wait_for_run [seconds]: gives `code`; what takes longer, by default than a minute, has failed, and is killed.
 wait_for_run() {
-    within "$1" is_over || { fail "sinew run goes on after $1 s"; kill -KILL "$runner"; }
+    within "${1:-60}" is_over || { fail "sinew run goes on after ${1:-60} s"; kill -KILL "$runner"; }
     code=0
     wait "$runner" 2>/dev/null || code=$?
 }
@@ -127,7 +119,7 @@ traces() {
 
 nothing_is_left() { [[ -z $(traces) ]]; }
 
-# leaves_nothing what [seconds]
+# leaves_nothing what
 leaves_nothing() {
-    within "${2:-30}" nothing_is_left || fail "$1 leaves: $(traces)"
+    eventually nothing_is_left || fail "$1 leaves: $(traces)"
 }

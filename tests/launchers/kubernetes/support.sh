@@ -9,6 +9,8 @@
 here=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
 # shellcheck source=tests/support/fake_k8s.sh
 . "$here/../../support/fake_k8s.sh"
+# shellcheck source=tests/support/wait.sh
+. "$here/../../support/wait.sh"
 
 for tool in kubectl jq; do
     command -v "$tool" >/dev/null || { echo "skipped: $tool is not installed"; exit 77; }
@@ -77,16 +79,6 @@ job_end() {
     code=0
     wait "$timeout_pid" 2>/dev/null || code=$?
     sinew_pid=""
-}
-
-# eventually COMMAND...: repeats it until it succeeds, and fails after a minute. What is waited for takes a second on an
-# idle machine, and far longer on a busy one; how fast it is, these tests do not say.
-eventually() {
-    local end=$((SECONDS + 60))
-    until "$@"; do
-        [ "$SECONDS" -lt "$end" ] || return 1
-        sleep 0.05
-    done
 }
 
 objects() { admin get jobs,pods,services,secrets,networkpolicies -l app.kubernetes.io/managed-by=sinew -o name; }

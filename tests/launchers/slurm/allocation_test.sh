@@ -61,7 +61,7 @@ how_agents_are_started() {
 # The key is neither in arguments nor in environments, which others might read.
 keeps_its_key() {
     salloc --quiet -N 2 -n 2 --ntasks-per-node=1 "$sinew" run --mpi none sleep "$nap" >out 2>err </dev/null &
-    within 20 there_are 2 || fail "no sleepers: $(cat out err)"
+    eventually there_are 2 || fail "no sleepers: $(cat out err)"
     local pid
     for pid in $(processes_of); do
         ! tr '\0' '\n' 2>/dev/null <"/proc/$pid/cmdline" | grep -qE '(^|[^0-9a-f])[0-9a-f]{64}' ||
@@ -100,28 +100,28 @@ limits() {
 start_sleepers() {
     salloc --quiet -N 2 -n 2 --ntasks-per-node=1 "$sinew" run --mpi none "$@" sleep "$nap" >out 2>err </dev/null &
     runner=$!
-    within 20 there_are 2 || fail "no sleepers: $(cat out err)"
+    eventually there_are 2 || fail "no sleepers: $(cat out err)"
 }
 
 losses() {
     start_sleepers
     kill -KILL "$(agents_of h2 | tail -n 1)"
-    wait_for_run 20
+    wait_for_run
     expect "a killed agent" 125 "h2"
     leaves_nothing "a killed agent"
     start_sleepers --max-restarts 1
     kill -KILL "$(agents_of h2 | tail -n 1)"
-    within 20 grep -q "restart 1" err || fail "no restart: $(<err)"
-    within 20 there_are 1 h2 || fail "no new agent on h2: $(<err)"
+    eventually grep -q "restart 1" err || fail "no restart: $(<err)"
+    eventually there_are 1 h2 || fail "no new agent on h2: $(<err)"
     pkill -TERM -x -P "$runner" sinew || fail "no sinew run"
-    wait_for_run 20
+    wait_for_run
     expect "a restart, and SIGTERM" 143 "told to end"
     leaves_nothing "a restart"
     start_sleepers
     pkill -KILL -x -P "$runner" sinew || fail "no sinew run"
-    wait_for_run 20
-    leaves_nothing "kill -9 of sinew run" 20
-    within 20 slurm_has_nothing || fail "steps go on: $(squeue --steps)"
+    wait_for_run
+    leaves_nothing "kill -9 of sinew run"
+    eventually slurm_has_nothing || fail "steps go on: $(squeue --steps)"
 }
 
 CPUS=4 start_slurm 2

@@ -20,7 +20,7 @@ timeout --kill-after 10 90 salloc --quiet -N 2 -n 4 "$program" allocation h1 h2 
 expect "a pool" 0
 grep -q '^right$' out || fail "not right: $(cat out err)"
 cat out
-within 20 slurm_has_nothing || fail "steps go on: $(squeue; squeue --steps)"
+eventually slurm_has_nothing || fail "steps go on: $(squeue; squeue --steps)"
 stop_slurm
 leaves_nothing "a pool"
 finish

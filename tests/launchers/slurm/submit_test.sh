@@ -67,31 +67,31 @@ ends() {
 signals() {
     # A job that waits is cancelled at once.
     started --name held --slurm-arg=--hold -n 1 true
-    within 20 grep -q "PENDING (JobHeldUser)" err || fail "no reason: $(<err)"
+    eventually grep -q "PENDING (JobHeldUser)" err || fail "no reason: $(<err)"
     kill -INT "$runner"
-    wait_for_run 10
+    wait_for_run
     expect "Ctrl-C while it waits" 130 "cancelling"
     # One that runs is ended in order: its last words arrive.
     started --name caught -n 2 sh -c 'trap "echo last words; exit 0" TERM; echo here; while :; do sleep 0.1; done'
-    within 20 eval '[[ $(grep -c here out) == 2 ]]' || fail "no output: $(cat out err)"
+    eventually eval '[[ $(grep -c here out) == 2 ]]' || fail "no output: $(cat out err)"
     kill -TERM "$runner"
-    wait_for_run 20
+    wait_for_run
     expect "SIGTERM" 143 "ending Slurm job"
     [[ $(grep -c "last words" out) == 2 ]] || fail "no last words: $(cat out err)"
     # Somebody else cancels it.
     started --name other -n 2 sleep "$nap"
-    within 20 there_are 2 || fail "no sleepers: $(cat out err)"
+    eventually there_are 2 || fail "no sleepers: $(cat out err)"
     scancel --name other
-    wait_for_run 30
+    wait_for_run
     expect "scancel" 143 "CANCELLED"
-    within 10 there_are 0 || fail "sleepers go on"
-    within 10 slurm_has_nothing || fail "jobs go on: $(squeue)"
+    eventually there_are 0 || fail "sleepers go on"
+    eventually slurm_has_nothing || fail "jobs go on: $(squeue)"
     no_files "a signal"
 }
 
 requeue() {
     started --name again -n 1 sh -c 'echo "start ${SLURM_RESTART_COUNT-0}"; [ "${SLURM_RESTART_COUNT-0}" != 0 ] || sleep '"$nap"
-    within 20 there_are 1 || fail "no sleeper: $(cat out err)"
+    eventually there_are 1 || fail "no sleeper: $(cat out err)"
     local id
     id=$(squeue --noheader --name=again --format=%i)
     # Nothing that others must not see is in what Slurm shows of the job.
@@ -101,10 +101,10 @@ requeue() {
     rm script
     scontrol requeue "$id"
     # Slurm waits for two minutes, unless it is told otherwise.
-    within 20 is_in_state again PENDING || fail "not requeued: $(squeue)"
+    eventually is_in_state again PENDING || fail "not requeued: $(squeue)"
     sleep 2   # its nodes refuse the job in the second in which they have ended it
     scontrol update JobId="$id" StartTime=now
-    wait_for_run 40
+    wait_for_run
     expect "a job that was requeued" 0 "put into the queue again"
     [[ $(<out) == "start 0"$'\n'"start 1" ]] || fail "requeued: $(cat out err)"
     no_files "a job that was requeued"
@@ -113,13 +113,13 @@ requeue() {
 # The job goes on without the sinew run that has submitted it.
 orphan() {
     started --name orphan -n 2 sh -c 'echo here; exec sleep '"$nap"
-    within 20 there_are 2 || fail "no sleepers: $(cat out err)"
+    eventually there_are 2 || fail "no sleepers: $(cat out err)"
     kill -KILL "$runner"
     wait "$runner" 2>/dev/null || true
     is_in_state orphan RUNNING || fail "the job has ended: $(squeue)"
     [[ $(cat orphan-*.out) == "here"$'\n'"here" ]] || fail "no output is kept: $(ls)"
     "$sinew" stop --now orphan --backend slurm >/dev/null
-    within 10 there_are 0 || fail "sleepers go on"
+    eventually there_are 0 || fail "sleepers go on"
     rm orphan-*
     no_files "a job that was left"
 }
@@ -127,14 +127,14 @@ orphan() {
 # A node fails in the eyes of Slurm.
 node_failure() {
     started --name failing --nodes 2 -n 2 --slurm-arg=--no-requeue sleep "$nap"
-    within 20 there_are 2 || fail "no sleepers: $(cat out err)"
+    eventually there_are 2 || fail "no sleepers: $(cat out err)"
     scontrol update NodeName=h2 State=DOWN Reason=test
-    wait_for_run 30
+    wait_for_run
     expect "a failed node" 125 "NODE_FAIL" "--requeue"
-    within 10 there_are 0 || fail "sleepers go on"
+    eventually there_are 0 || fail "sleepers go on"
     # Its slurmd may have come back by itself.
     scontrol update NodeName=h2 State=RESUME 2>/dev/null || true
-    within 20 slurm_is_idle || fail "h2 does not come back: $(sinfo)"
+    eventually slurm_is_idle || fail "h2 does not come back: $(sinfo)"
     no_files "a failed node"
 }
 
@@ -142,19 +142,19 @@ verbs() {
     submitted -d --name quiet -n 2 --nodes 2 sh -c 'echo "rank $SINEW_RANK"; exec sleep '"$nap"
     expect "--detach" 0 "sinew attach quiet"
     [[ $(<out) == quiet ]] || fail "--detach: $(<out)"
-    within 20 there_are 2 || fail "no sleepers: $(squeue)"
+    eventually there_are 2 || fail "no sleepers: $(squeue)"
     "$sinew" ps --backend slurm >out
     grep -qE '^quiet +running +2/2 +2 +slurm .*sleep' out || fail "ps: $(<out)"
-    within 10 logs_have "rank 1" || fail "logs: $(cat out err)"
+    eventually logs_have "rank 1" || fail "logs: $(cat out err)"
     "$sinew" attach quiet --backend slurm --tag >out 2>err &
     local attached=$!
-    within 10 grep -q '^\[1\]<stdout>: rank 1$' out || fail "attach: $(cat out err)"
+    eventually grep -q '^\[1\]<stdout>: rank 1$' out || fail "attach: $(cat out err)"
     "$sinew" stop quiet --backend slurm >stopped 2>&1 || fail "stop: $(<stopped)"
     [[ $(<stopped) == "quiet stopped" ]] || fail "stop: $(<stopped)"
     code=0
     wait "$attached" || code=$?
     expect "attach" 143 "told to end"
-    within 10 there_are 0 || fail "sleepers go on"
+    eventually there_are 0 || fail "sleepers go on"
     "$sinew" ps --backend slurm >out
     [[ $(wc -l <out) == 1 ]] || fail "ps afterwards: $(<out)"
     [[ -s $(echo quiet-*.out) ]] || fail "no output of a detached job: $(ls)"
@@ -190,7 +190,7 @@ node_failure
 verbs
 requeue
 native
-within 10 slurm_has_nothing || fail "jobs go on: $(squeue)"
+eventually slurm_has_nothing || fail "jobs go on: $(squeue)"
 stop_slurm
 cd "$work"
 leaves_nothing "Slurm"

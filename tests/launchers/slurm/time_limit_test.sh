@@ -31,7 +31,7 @@ for name in early late; do
     [[ $(grep -c "Slurm job .*time limit" "$name.err") == 1 ]] || fail "$name: $(<"$name.err")"
 done
 says late.err "TIMEOUT" || fail "late: $(<late.err)"
-within 10 slurm_has_nothing || fail "jobs go on: $(squeue)"
+eventually slurm_has_nothing || fail "jobs go on: $(squeue)"
 stop_slurm
 leaves_nothing "time limits"
 finish
