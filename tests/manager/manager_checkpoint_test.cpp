@@ -32,7 +32,7 @@ ManagerOptions keeping(std::uint32_t restarts, Checkpoints checkpoints = {}) {
 template <class T>
 void die_and_refresh(Object<T>& tally) {
     EXPECT_THROW(tally.template call<&T::die>(), ObjectRestarted);
-    tally.refresh();
+    tally.refresh(5min);
 }
 
 /// The next call shows a death that has not been noticed yet.

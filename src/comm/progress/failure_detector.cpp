@@ -28,7 +28,8 @@ constexpr auto patience = 1s;
 FailureDetector::FailureDetector(Transport& transport, NodeLayout const& nodes, int tag,
                                  OperationLog const& log)
     : transport_(transport), nodes_(nodes), tag_(tag), log_(log),
-      answers_(static_cast<std::size_t>(transport.size())) {}
+      answers_(static_cast<std::size_t>(transport.size())),
+      gave_up_before_(static_cast<std::size_t>(transport.size())) {}
 
 FailureDetector::~FailureDetector() {
     for (Sending& sending : sending_) transport_.cancel(sending.ticket);
@@ -90,6 +91,7 @@ void FailureDetector::take_in(int from, Notice const& notice) {
             break;
         case Kind::gave_up:
             answers_[static_cast<std::size_t>(from)] = notice.progress;
+            gave_up_before_[static_cast<std::size_t>(from)] = true;
             if (first_peer_ < 0) {
                 first_peer_ = from;
                 first_reason_.assign(notice.reason,
@@ -137,8 +139,11 @@ void FailureDetector::poll_locked() {
 std::optional<std::string> FailureDetector::trouble() {
     std::unique_lock const lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) return std::nullopt;
-    if (lost_since_ && Clock::now() - *lost_since_ > grace_of_the_dead)
-        return rank_text(lost_.front()) + " has died";
+    auto const first_dead = std::find_if(lost_.begin(), lost_.end(), [&](int rank) {
+        return !gave_up_before_[static_cast<std::size_t>(rank)];
+    });
+    if (first_dead != lost_.end() && Clock::now() - *lost_since_ > grace_of_the_dead)
+        return rank_text(*first_dead) + " has died";
     if (first_peer_ >= 0) return text(rank_text(first_peer_), " gave up: ", first_reason_);
     if (gave_up_) return "this rank gave up before: " + own_reason_;
     return std::nullopt;

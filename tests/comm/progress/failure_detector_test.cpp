@@ -20,6 +20,8 @@ using testing::HasSubstr;
 using testing_support::Child;
 using testing_support::SocketJob;
 
+using Clock = std::chrono::steady_clock;
+
 constexpr int notice_tag = 1, other_tag = 7;
 
 detail::OperationLog log_of(int ranks, int self) {
@@ -114,6 +116,36 @@ TEST(FailureDetector, HearsTheOthersBehindANoticeThatNeverArrives) {
         return at_zero.trouble().has_value();
     });
     EXPECT_THAT(*at_zero.trouble(), HasSubstr("rank 2 on here gave up: of its own"));
+}
+
+// A process that gives up often ends. That it has ended is then no cause.
+TEST(FailureDetector, NamesWhyARankGaveUpThatDiedLater) {
+    SocketJob job({0, 0});
+    Child child([&]() -> int {
+        SocketTransport self(job.mesh(1));
+        NodeLayout const nodes = layout_of_one_node(2, 1);
+        detail::OperationLog const log = log_of(2, 1);
+        detail::FailureDetector watch(self, nodes, notice_tag, log);
+        watch.give_up("out of patience");
+        for (;;) watch.poll();  // until it is killed
+    });
+    SocketTransport self(job.mesh(0));
+    NodeLayout const nodes = layout_of_one_node(2, 0);
+    detail::OperationLog const log = log_of(2, 0);
+    detail::FailureDetector watch(self, nodes, notice_tag, log);
+    auto const poll_until = [&](auto condition) {
+        wait_until([&] {
+            watch.poll();
+            return condition();
+        });
+    };
+    poll_until([&] { return watch.trouble().has_value(); });
+    child.kill(SIGKILL);
+    child.wait();
+    poll_until([&] { return !self.lost().empty(); });
+    auto const end = Clock::now() + 300ms;  // longer than messages of the dead are waited for
+    poll_until([&] { return Clock::now() > end; });
+    EXPECT_EQ(watch.trouble(), "rank 1 on here gave up: out of patience");
 }
 
 }  // namespace

@@ -71,9 +71,10 @@ int release_and_acknowledge(ChildStart& start) {
 }
 
 int use_bounded(ChildStart& start) {
-    auto [queue] = values<Queue<int>>(start);
+    auto [queue, full] = values<Queue<int>, Queue<bool>>(start);
     if (!queue.try_put(1) || queue.try_put(2) || queue.put_for(2, 5ms)) return 1;
     if (queue.size() != 1) return 2;
+    full.put(true);
     queue.put(3);  // after the test has taken 1
     return 0;
 }
@@ -231,8 +232,11 @@ TEST(Queue, takes_back_and_acknowledges_for_a_reader_elsewhere) {
 
 TEST(Queue, with_a_bound_makes_writers_elsewhere_wait) {
     Queue<int> queue(1);
-    auto const child = start("bounded", queue);
-    std::this_thread::sleep_for(200ms);
+    Queue<bool> full;
+    auto const child = start("bounded", queue, full);
+    EXPECT_EQ(full.get_for(1min), true);
+    std::this_thread::sleep_for(100ms);
+    EXPECT_EQ(queue.size(), 1U);
     EXPECT_EQ(queue.get_for(1min), 1);
     EXPECT_EQ(queue.get_for(1min), 3);
     test::expect_success(*child);
