@@ -53,9 +53,9 @@ start() {
 
 is_over() { ! kill -0 "$runner" 2>/dev/null; }
 
-# wait_for_run [seconds]: gives `code`; what takes longer, by default than a minute, has failed, and is killed.
+# wait_for_run: gives `code`; what takes longer than RUN_SECONDS, by default a minute, has failed, and is killed.
 wait_for_run() {
-    within "${1:-60}" is_over || { fail "sinew run goes on after ${1:-60} s"; kill -KILL "$runner"; }
+    within "${RUN_SECONDS:-60}" is_over || { fail "sinew run goes on after ${RUN_SECONDS:-60} s"; kill -KILL "$runner"; }
     code=0
     wait "$runner" 2>/dev/null || code=$?
 }

@@ -11,7 +11,7 @@ prepare "$1"
 # lives_through WHAT [SCENARIO...]: these, or all.
 lives_through() {
     start --launch-agent "$by_lab" -H h1:1,h2:1,h3:1 "$program" job "$work/ledger" "${@:2}"
-    wait_for_run 840
+    RUN_SECONDS=840 wait_for_run
     cat out
     expect "$1" 0
     says out "all right" || fail "$1: $(tail -3 out err)"
