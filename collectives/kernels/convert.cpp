@@ -93,7 +93,7 @@ void complete(void* out, std::size_t count, DataType::Kind type, Completion cons
     // clang-format off
     switch (type) {
         case Kind::f16: return for_each_vector<float>(count, Complete<F16>{data, completion});
-        case Kind::bf16: return for_each_vector<float>(count, Complete<BF16>{data, completion});
+        case Kind::bf16: return for_each_vector<std::uint16_t>(count, Complete<BF16Pairs>{data, completion});
         case Kind::f32: return for_each_vector<float>(count, Complete<Plain<float>>{data, completion});
         default: break;
     }

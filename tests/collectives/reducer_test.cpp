@@ -221,7 +221,25 @@ void check_scale() {
     }
 }
 
+/// Every half, subnormals and NaN too.
+template <class Half>
+void check_scale_of_all_halves() {
+    std::vector<Half> values(0x10000), expected(values.size());
+    for (int const ranks : {2, 3, 1000, 1024}) {
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            values[i] = std::bit_cast<Half>(static_cast<std::uint16_t>(i));
+            expected[i] = reference::divide(values[i], ranks);
+        }
+        Buffer data(bytes_of(values), 1);
+        Completion::divide_by(ranks).apply(data.data(), values.size(), data_type_of<Half>());
+        ASSERT_EQ(difference(data.content(), expected, true), values.size())
+            << data_type_of<Half>().name() << " / " << ranks;
+    }
+}
+
 TEST_P(Kernels, DivideByTheRanks) {
+    check_scale_of_all_halves<float16>();
+    check_scale_of_all_halves<bfloat16>();
     check_scale<float16>();
     check_scale<bfloat16>();
     check_scale<float>();
