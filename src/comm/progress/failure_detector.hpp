@@ -103,8 +103,7 @@ private:
     std::uint64_t query_ = 0;
     std::string first_reason_;  // reason of the peer that gave up first
     int first_peer_ = -1;
-    std::vector<bool>
-        gave_up_before_;  // by rank: it has told why it gives up; that it ends later is no cause
+    std::vector<bool> gave_up_before_;  // by rank; the death of such a rank is no cause
     std::vector<int> lost_;
     std::optional<std::chrono::steady_clock::time_point> lost_since_;
     bool gave_up_ = false;
