@@ -132,18 +132,20 @@ void FailureDetector::poll_locked() {
     std::erase_if(sending_, [&](Sending& sending) { return has_ended(sending); });
     receive_locked();
     lost_ = transport_.lost();
-    if (lost_.empty()) lost_since_.reset();
-    else if (!lost_since_) lost_since_ = Clock::now();
+    // A rank that told why it gave up is no cause, and its end no beginning of the grace of others.
+    auto const dead = std::find_if(lost_.begin(), lost_.end(), [&](int rank) {
+        return !gave_up_before_[static_cast<std::size_t>(rank)];
+    });
+    first_dead_ = dead == lost_.end() ? -1 : *dead;
+    if (first_dead_ < 0) dead_since_.reset();
+    else if (!dead_since_) dead_since_ = Clock::now();
 }
 
 std::optional<std::string> FailureDetector::trouble() {
     std::unique_lock const lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) return std::nullopt;
-    auto const first_dead = std::find_if(lost_.begin(), lost_.end(), [&](int rank) {
-        return !gave_up_before_[static_cast<std::size_t>(rank)];
-    });
-    if (first_dead != lost_.end() && Clock::now() - *lost_since_ > grace_of_the_dead)
-        return rank_text(*first_dead) + " has died";
+    if (dead_since_ && Clock::now() - *dead_since_ > grace_of_the_dead)
+        return rank_text(first_dead_) + " has died";
     if (first_peer_ >= 0) return text(rank_text(first_peer_), " gave up: ", first_reason_);
     if (gave_up_) return "this rank gave up before: " + own_reason_;
     return std::nullopt;

@@ -105,7 +105,8 @@ private:
     int first_peer_ = -1;
     std::vector<bool> gave_up_before_;  // by rank; the death of such a rank is no cause
     std::vector<int> lost_;
-    std::optional<std::chrono::steady_clock::time_point> lost_since_;
+    int first_dead_ = -1;  // the first lost rank that had not given up
+    std::optional<std::chrono::steady_clock::time_point> dead_since_;
     bool gave_up_ = false;
     std::string own_reason_;
 };
