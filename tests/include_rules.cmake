@@ -97,6 +97,7 @@ set(arrows
     "benchmarks/reduce: collectives"        # the kernels alone, which no public header shows
     "benchmarks/simulate: collectives benchmarks"   # the cost model, which no public header shows
     "benchmarks/support/gpu: src/base src/sgd/device benchmarks"   # kernels, which no public header shows
+    "benchmarks/support/sums: collectives benchmarks"      # the kernels, whose time alone is a limit
     "benchmarks/support: src/base benchmarks"   # what a wait costs, beside which figures are read
     "benchmarks/wire: src/wire src/base benchmarks"   # links, which no public header shows
     "benchmarks/pool: src/pool benchmarks"            # its scheduler, with simulated workers

@@ -154,6 +154,8 @@ std::optional<BareTransfer::Call> BareTransfer::fastest(Workload const& load, Va
     if (!zero_copy && (!pair_.everywhere() || oversubscribed_)) return {};
     bool const root_has_all = gathers_or_scatters(load.problem().collective);
     if (!zero_copy && root_has_all && load.problem().ranks > 2) return {};
+    // Its ranks read what others have written, and write what others read: see VectorMemory::shared.
+    if (zero_copy && load.problem().collective == Collective::allreduce) return {};
     std::optional<Call> best;
     double least = 0;
     for (Call const& call : zero_copy ? copies(load) : transfers(load)) {

@@ -17,7 +17,7 @@ namespace sinew::bench {
 ///
 /// Of private buffers, ranks 0 and 1 pass each other the bytes that a rank must give and get; the ranks of one node must have a
 /// processor each. Of buffers in memory that all share, nothing needs to pass: each rank copies as much as it must read and write, and
-/// the two meet before and after, if all ranks have a processor.
+/// the two meet before and after, if all ranks have a processor. (Not of an allreduce, in which a rank reads what others have written.)
 class BareTransfer {
 public:
     using Call = std::function<void()>;

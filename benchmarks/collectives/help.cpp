@@ -78,8 +78,9 @@ peers" is the one with the lowest ratio in that row. On one node, "of limit" is 
 the machine allows / ours: every input read once and every output written once at the rate at which
 the same processors copy as much, or if that is longer, one transfer of a cache line, or an exchange
 or hand-over between two processors of what they must get, in the fastest way known (with more ranks
-than processors: that and the context switches; of allreduce, instead of copies and if it is longer, the time
-of threads of one process, one on each processor, that have the vectors of all ranks). Calls with a root are timed back to back, so they show how far the root can run ahead, for
+than processors: that and the context switches; of allreduce in shared memory or with more ranks than
+processors, instead of copies: the time of threads of one process, one on each processor, that have the
+vectors of all ranks). Calls with a root are timed back to back, so they show how far the root can run ahead, for
 all alike; `live` makes the ranks meet before each call.
 state says how near the cores of ranks 0 and 1 were (round trip of one cache line): near below 220 ns,
 else far; mixed when that changed during a row; oversubscribed with more ranks than processors.

@@ -67,10 +67,11 @@ RunInfo Sweep::describe() {
     info.limits.copies = measure_copy_rates(comm_, info.limits.processors, [this] { sync(); });
     bool const sums = std::count(options_.collectives.begin(), options_.collectives.end(),
                                  Collective::allreduce) > 0;
-    if (sums && processors_.oversubscribed && !options_.zero_copy)
-        info.limits.sums = measure_sum_times(
-            comm_, info.limits.processors, [this] { sync(); },
-            *std::max_element(options_.sizes.begin(), options_.sizes.end()));
+    if (sums && (processors_.oversubscribed || options_.zero_copy))
+        info.limits.sums =
+            measure_sum_times(comm_, info.limits.processors,
+                              options_.zero_copy ? VectorMemory::shared : VectorMemory::apart,
+                              *std::max_element(options_.sizes.begin(), options_.sizes.end()));
     double switching = 0;
     if (processors_.oversubscribed && comm_.rank() == 0) switching = measure_context_switch();
     info.limits.context_switch_ns = comm_.allreduce_value(switching, max);
@@ -256,7 +257,7 @@ void Sweep::report(Problem const& problem, Variant variant,
         if (options_.check) row.wrong = contenders[i].wrong;
         if (info_.nodes == 1 && !bare && limits_)
             row.limit_us =
-                least_us(problem.collective, comm_.size(), row.bytes, info_.limits,
+                least_us(problem.collective, comm_.size(), row.bytes, variant, info_.limits,
                          row.one_way_ns.value_or(std::numeric_limits<double>::infinity()));
         if (options_.link_rate > 0) {
             row.fraction_of_link = fraction_of_link(problem, row.us.p50);

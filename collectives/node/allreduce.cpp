@@ -45,8 +45,8 @@ void one_shot(NodeCall const& call) {
 }
 
 /// Vectors in shared memory: each rank combines its part of all vectors, and stores it to all
-/// results. Nothing is copied.
-void in_place_of_all(NodeCall const& call, bool bypass) {
+/// results. Nothing is copied. The trial is of what a rank does, not of its wait for others, who may store in another way.
+void in_place_of_all(NodeCall const& call, StoreChoice::Trial& trial) {
     Room& room = call.room;
     Arguments const& args = call.args;
     std::size_t const ranks = call.ranks(), self = static_cast<std::size_t>(call.rank());
@@ -61,7 +61,7 @@ void in_place_of_all(NodeCall const& call, bool bypass) {
         in[r] = room.lendable()->at(lent.in) + first;
         results[(r + ranks - self) % ranks] = room.lendable()->at(lent.out) + first;
     }
-    if (bypass) {
+    if (trial.stores().slots_bypass) {
         ResultsPastCache(args, {in.data(), ranks}, {results.data(), ranks}).combine(bytes);
         kernels::fence_streams();
     } else {
@@ -74,6 +74,7 @@ void in_place_of_all(NodeCall const& call, bool bypass) {
         });
     }
     room.publish(Stage::reduced, 1);
+    trial.done();
     room.await_stage_of_all(call.waiter, Stage::reduced, 1);
 }
 
@@ -101,17 +102,21 @@ void allreduce(NodeCall const& call) {
     else room.begin();
     if (bytes <= Room::line_bytes) return in_lines(call);
     if (bytes <= Room::short_bytes) return one_shot(call);
-    bool const lent = bytes >= least_lent_bytes && lend_all(call);
-    bool const in_place = !lent && TwoShotInPlace::fits(room, bytes, call.args.element);
-    bool const exchange = !lent && !in_place && OneShot::fits(room, call.args.element);
-    bool const large = !lent && !exchange && exceed_cache(call.ranks(), bytes);
-    auto trial = begin_trial(call, lent ? Pattern::allreduce_lent : Pattern::allreduce, bytes,
+    bool const past_cache = exceed_cache(call.ranks(), bytes);
+    if (bytes >= least_lent_bytes && lend_all(call)) {
+        auto trial = begin_trial(call, Pattern::allreduce_lent, bytes, StoreChoice::Choice::slots,
+                                 past_cache ? slots_past_cache : through_cache);
+        return in_place_of_all(call, trial);
+    }
+    bool const in_place = TwoShotInPlace::fits(room, bytes, call.args.element);
+    bool const exchange = !in_place && OneShot::fits(room, call.args.element);
+    bool const large = !exchange && past_cache;
+    auto trial = begin_trial(call, Pattern::allreduce, bytes,
                              large ? StoreChoice::Choice::results : StoreChoice::Choice::slots,
                              large                  ? results_past_cache
                              : in_place || exchange ? through_cache
                                                     : slots_past_cache);
-    if (lent) in_place_of_all(call, trial.stores().slots_bypass);
-    else if (in_place) TwoShotInPlace(call, trial.stores()).run();
+    if (in_place) TwoShotInPlace(call, trial.stores()).run();
     else if (exchange) OneShot(call, trial.stores()).run();
     else TwoShot(call, trial.stores(), domains_for_reduction(call)).run();
     trial.done();

@@ -91,12 +91,14 @@ TEST(BareTransfer, InSharedMemoryIsACopy) {
     run_thread_ranks(3, [](Communicator& comm) {
         for (bool const oversubscribed : {false, true}) {
             BareTransfer bare(comm, oversubscribed, [&] { comm.barrier(); });
-            Workload const load(problem_of(allreduce, 1 << 16, comm), comm);
+            Workload const load(problem_of(alltoall, 3 << 16, comm), comm);
             auto const call = bare.fastest(load, Variant::reused, true);
             if (!call) continue;  // one of the two did not run
-            fill({load.in_bytes(), 1 << 16, DataType::Kind::u8}, 7);
+            fill({load.in_bytes(), 3 << 16, DataType::Kind::u8}, 7);
             (*call)();
-            EXPECT_TRUE(holds(load.out_bytes(), 1 << 16, 7));
+            EXPECT_TRUE(holds(load.out_bytes(), 3 << 16, 7));
+            Workload const sums(problem_of(allreduce, 1 << 16, comm), comm);
+            EXPECT_FALSE(bare.fastest(sums, Variant::reused, true));
         }
     });
 }

@@ -85,22 +85,26 @@ double least_copied(Collective collective, int ranks, std::size_t bytes) {
     }
 }
 
-std::optional<double> least_us(Collective collective, int ranks, std::size_t bytes,
+std::optional<double> least_us(Collective collective, int ranks, std::size_t bytes, Variant variant,
                                MachineLimits const& limits, double one_way_ns) {
     double const traffic = least_traffic(collective, ranks, bytes);
     int const processors = std::clamp(limits.processors, 1, ranks);
     double const rate = rate_at(limits.copies, traffic / processors);
     double const moving = rate > 0 ? traffic / rate * 1e6 : 0;
+    bool const live = variant == Variant::live,
+               exchanges = least_exchanged(collective, ranks, bytes) > 0;
     int const on_one = (ranks + processors - 1) / processors;
-    double const switching = (on_one - 1) * limits.context_switch_ns * 1e-3;
+    int const switches = on_one == 1 ? 0 : on_one - 1 + (live && exchanges ? 1 : 0);
+    double const switching = switches * limits.context_switch_ns * 1e-3;
     if (!std::isfinite(one_way_ns) && switching <= 0) return {};
     double const passing = std::isfinite(one_way_ns) ? one_way_ns * 1e-3 : 0;
-    double const summing =
-        collective == Collective::allreduce ? sum_us(limits.sums, static_cast<double>(bytes)) : 0;
-    // The same processors move, sum and switch. One that only gets from others or gives to them may run ahead.
-    if (least_exchanged(collective, ranks, bytes) > 0)
-        return std::max(std::max(moving, summing) + switching, passing);
-    return std::max({moving, passing, switching});
+    double const summing = collective == Collective::allreduce
+                               ? sum_us(limits.sums, static_cast<double>(bytes), live)
+                               : 0;
+    double const work = summing > 0 ? summing : moving;
+    // The same processors work and switch. One that only gets from others or gives to them may run ahead.
+    if (exchanges) return std::max(work + switching, passing);
+    return std::max({work, passing, switching});
 }
 
 }  // namespace sinew::bench

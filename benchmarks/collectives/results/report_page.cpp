@@ -38,9 +38,11 @@ seen, the ratios of each are given.
 **Of limit** is the least time that the machine allows, divided by ours. With a processor for each rank it is the time in which two ranks pass
 each other the bytes that they must give and get, with nothing around it, in the fastest way known: through buffers in shared memory,
 or by the kernel (`process_vm_readv`). That is timed beside the calls, in alternation; a call that overlaps steps of it may take a little less (above 1).
-In shared memory it is that of copying what a rank must read and write. With more ranks than processors it is what was measured at the
-beginning of the same run: every input read once and every output written once at the rate of copying as much, or where that takes
-longer, the context switches, or of an allreduce the time of threads of one process, one on each processor, that have the vectors of all ranks.
+In shared memory it is that of copying what a rank must read and write; of an allreduce the time of threads of one process, one on each processor, that
+add the vectors of all ranks and store the sums to all results, measured at the beginning of the same run. With more ranks than processors it
+is what was measured then, too: every input read once and every output written once at the rate of copying as much, or of an allreduce the time of threads
+that have the vectors of all ranks; and the context switches that a call cannot do without (one more in live calls, in which the rank that begins first must
+run again when the others have begun).
 )";
 
 std::string short_us(double us) { return fixed(us, us < 100 ? 2 : us < 10'000 ? 1 : 0); }
@@ -155,13 +157,17 @@ std::string limits_text(RunInfo const& run) {
         words +=
             text("; a context switch takes ", fixed(run.limits.context_switch_ns * 1e-3, 2), " us");
     words += ".\n";
-    std::vector<std::string> sums;
-    for (SumTime const& time : run.limits.sums)
-        sums.push_back(text(fixed(time.us, 2), " us for ", format_size(time.bytes)));
-    if (!sums.empty())
-        words += text("\nThreads of one process on ", run.limits.processors,
-                      " processors sum the vectors of all ranks, and copy the results, in ",
-                      join(sums), ".\n");
+    for (bool const live : {false, true}) {
+        std::vector<std::string> sums;
+        for (SumTime const& time : run.limits.sums)
+            if (!live || time.live_us != time.us)
+                sums.push_back(text(fixed(live ? time.live_us : time.us, 2), " us for ",
+                                    format_size(time.bytes)));
+        if (!sums.empty())
+            words += text("\nThreads of one process on ", run.limits.processors,
+                          " processors sum the vectors of all ranks", live ? ", just written," : "",
+                          " and store the results in ", join(sums), ".\n");
+    }
     return words;
 }
 

@@ -47,12 +47,17 @@ std::string limits_text(MachineLimits const& limits) {
         words +=
             text("; a context switch takes ", fixed(limits.context_switch_ns * 1e-3, 2), " us");
     words += '\n';
-    std::vector<std::string> sums;
-    for (SumTime const& time : limits.sums)
-        sums.push_back(text(fixed(time.us, 2), " (", format_size(time.bytes), ")"));
-    if (!sums.empty())
-        words += text("# ", limits.processors, " processors sum the vectors of all ranks in ",
-                      join(sums), " us, without waits and switches\n");
+    for (bool const live : {false, true}) {
+        std::vector<std::string> sums;
+        for (SumTime const& time : limits.sums)
+            if (!live || time.live_us != time.us)
+                sums.push_back(text(fixed(live ? time.live_us : time.us, 2), " (",
+                                    format_size(time.bytes), ")"));
+        if (!sums.empty())
+            words += text("# ", limits.processors, " processors sum the vectors of all ranks",
+                          live ? ", just written," : "", " in ", join(sums),
+                          " us, without waits and switches\n");
+    }
     return words;
 }
 
@@ -64,7 +69,10 @@ std::string to_json(RunInfo const& run) {
         copies.push_back({{"footprint", rate.footprint}, {"gbs", rate.gbs}, {"way", rate.way}});
     Json sums = Json::array();
     for (SumTime const& time : run.limits.sums)
-        sums.push_back({{"bytes", time.bytes}, {"us", time.us}, {"piece", time.piece}});
+        sums.push_back({{"bytes", time.bytes},
+                        {"us", time.us},
+                        {"live_us", time.live_us},
+                        {"piece", time.piece}});
     Json const json = {{"version", run.version},
                        {"date", run.date},
                        {"machine", run.machine},
@@ -107,7 +115,11 @@ RunInfo run_info_from_json(std::string const& line) {
         for (Json const& rate : limits.at("copies"))
             run.limits.copies.push_back({rate.at("footprint"), rate.at("gbs"), rate.at("way")});
         for (Json const& time : limits.value("sums", Json::array()))
-            run.limits.sums.push_back({time.at("bytes"), time.at("us"), time.at("piece")});
+            run.limits.sums.push_back(
+                {.bytes = time.at("bytes"),
+                 .us = time.at("us"),
+                 .live_us = time.value("live_us", time.at("us").get<double>()),
+                 .piece = time.at("piece")});
         return run;
     } catch (Json::exception const& problem) {
         throw UsageError(text("not the description of a run (", problem.what(), ")"));

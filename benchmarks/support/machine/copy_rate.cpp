@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "benchmarks/support/machine/copy_rate.hpp"
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
-#include <cstring>
-#include <memory>
 
 #include "benchmarks/support/machine/copy_ways.hpp"
+#include "benchmarks/support/machine/touched_memory.hpp"
 #include "benchmarks/support/stopwatch.hpp"
 
 namespace sinew::bench {
@@ -24,20 +21,6 @@ constexpr std::array<std::size_t, 7> footprints{16 << 10, 256 << 10, 2 << 20,  1
                                                 32 << 20, 64 << 20,  128 << 20};
 constexpr int repetitions = 4;
 constexpr double block_seconds = 2e-4;
-
-struct Free {
-    void operator()(std::byte* memory) const { std::free(memory); }
-};
-using Memory = std::unique_ptr<std::byte, Free>;
-
-/// Returns touched memory in huge pages, where the kernel has them; null if there is none.
-Memory allocate(std::size_t bytes) {
-    auto* const memory = static_cast<std::byte*>(std::aligned_alloc(huge_page, bytes));
-    if (memory == nullptr) return {};
-    ::madvise(memory, bytes, MADV_HUGEPAGE);
-    std::memset(memory, 1, bytes);
-    return Memory(memory);
-}
 
 /// The largest footprint of a rank: an eighth of the free memory is for all of them.
 std::size_t affordable(int ranks) {
@@ -73,8 +56,8 @@ std::vector<CopyRate> measure_copy_rates(Communicator& comm, int processors,
     bool const mine = comm.rank() < copying;
     auto const sizes = affordable_footprints(comm, copying);
     std::size_t const half = sizes.empty() ? 0 : std::max(sizes.back() / 2, huge_page);
-    Memory const from = mine && half > 0 ? allocate(half) : Memory();
-    Memory const to = mine && half > 0 ? allocate(half) : Memory();
+    TouchedMemory const from = mine && half > 0 ? touched_memory(half) : TouchedMemory();
+    TouchedMemory const to = mine && half > 0 ? touched_memory(half) : TouchedMemory();
     bool const enough = half > 0 && (!mine || (from && to));
     if (comm.allreduce_value(enough ? 1 : 0, min) == 0) return {};
     std::vector<CopyRate> rates;

@@ -372,20 +372,28 @@ bool CommunicatorState::reduce_scatter_at_once(Collective collective, ConstBuffe
         return equal ? out.count : counts[static_cast<std::size_t>(r)];
     };
     auto const block = [&](int r) { return count(r) * in.type.size(); };
-    std::size_t before = 0, after = 0, smallest = total;
-    for (int r = 0; r < ranks; ++r) {
-        if (count(r) > in.count) return false;  // the bytes below might wrap around
-        (r < rank ? before : after) += block(r);
-        smallest = std::min(smallest, block(r));
+    std::size_t before = 0, smallest = out.bytes();
+    if (equal) {
+        if (out.count > in.count || out.bytes() * static_cast<std::size_t>(ranks) != total)
+            return false;
+        before = static_cast<std::size_t>(rank) * out.bytes();
+    } else {
+        std::size_t all = 0;
+        for (int r = 0; r < ranks; ++r) {
+            if (count(r) > in.count) return false;  // the bytes below might wrap around
+            if (r == rank) before = all;
+            all += block(r);
+            smallest = std::min(smallest, block(r));
+        }
+        if (all != total || block(rank) != out.bytes()) return false;
     }
-    if (before + after != total || block(rank) != out.bytes()) return false;
 
     MemoryCall call(*this, [&] { return reduction_record(collective, in, op); });
     call.begin(room, collective, 0, total);
     ShortMessage const message(room, call, total - smallest);  // the most that a rank publishes
     // Without this rank's own block.
     message.store(bytes_of(in), before);
-    message.store(bytes_of(in) + before + out.bytes(), after - out.bytes(), before);
+    message.store(bytes_of(in) + before + out.bytes(), total - before - out.bytes(), before);
     room.publish_arrival();
     call.enter();
     collectives::node::await_arrivals_to_reduce(room, call);

@@ -9,6 +9,7 @@ namespace sinew::bench {
 namespace {
 
 using enum Collective;
+using enum Variant;
 
 constexpr double not_known = std::numeric_limits<double>::infinity();
 
@@ -30,13 +31,13 @@ TEST(LeastTraffic, CountsEachInputAndOutputOnce) {
 
 TEST(LeastTime, OfLargeVectorsIsThatOfMovingThem) {
     // 2 ranks x (read + write) x 16 MiB at 50 GB/s
-    double const us = *least_us(allreduce, 2, 1 << 24, machine(), 50);
+    double const us = *least_us(allreduce, 2, 1 << 24, reused, machine(), 50);
     EXPECT_NEAR(us, 4.0 * (1 << 24) / 50e9 * 1e6, 1e-6);
 }
 
 TEST(LeastTime, OfSmallVectorsIsOneTransferOfALine) {
-    EXPECT_DOUBLE_EQ(*least_us(allreduce, 2, 8, machine(), 53), 0.053);
-    EXPECT_DOUBLE_EQ(*least_us(barrier, 2, 0, machine(), 210), 0.21);
+    EXPECT_DOUBLE_EQ(*least_us(allreduce, 2, 8, reused, machine(), 53), 0.053);
+    EXPECT_DOUBLE_EQ(*least_us(barrier, 2, 0, reused, machine(), 210), 0.21);
 }
 
 TEST(LeastExchanged, IsWhatEachRankMustGet) {
@@ -68,25 +69,40 @@ TEST(LeastHandedOver, IsWhatSomeRankMustGetOrGive) {
 }
 
 TEST(LeastTime, WithTooManyRanksHasTheSwitchesToo) {
-    EXPECT_NEAR(*least_us(allreduce, 4, 8, machine(1500), not_known), 1.5, 0.01);
-    EXPECT_NEAR(*least_us(allreduce, 8, 8, machine(1500), not_known), 4.5, 0.01);
+    EXPECT_NEAR(*least_us(allreduce, 4, 8, reused, machine(1500), not_known), 1.5, 0.01);
+    EXPECT_NEAR(*least_us(allreduce, 8, 8, reused, machine(1500), not_known), 4.5, 0.01);
     // 4 ranks move twice as much as 2, by the same processors.
-    EXPECT_NEAR(*least_us(allreduce, 4, 1 << 24, machine(1500), not_known),
+    EXPECT_NEAR(*least_us(allreduce, 4, 1 << 24, reused, machine(1500), not_known),
                 8.0 * (1 << 24) / 50e9 * 1e6 + 1.5, 1e-6);
 }
 
 TEST(LeastTime, OfAnAllreduceWithTooManyRanksIsThatOfTheSumsAndSwitches) {
     MachineLimits limits = machine(1500);
-    limits.sums = {{1 << 16, 20, 1 << 14}, {1 << 18, 80, 1 << 16}};
-    EXPECT_DOUBLE_EQ(*least_us(allreduce, 4, 1 << 16, limits, not_known), 21.5);
-    EXPECT_NEAR(*least_us(allreduce, 4, 8, limits, not_known), 1.5 + sum_us(limits.sums, 8), 0.01);
-    EXPECT_LT(*least_us(allgather, 4, 1 << 16, limits, not_known), 20);
+    limits.sums = {{1 << 16, 20, 25, 1 << 14}, {1 << 18, 80, 90, 1 << 16}};
+    EXPECT_DOUBLE_EQ(*least_us(allreduce, 4, 1 << 16, reused, limits, not_known), 21.5);
+    EXPECT_NEAR(*least_us(allreduce, 4, 8, reused, limits, not_known), 1.5, 0.01);
+    // The rank that begins first is on its processor again when the other one has been there.
+    EXPECT_DOUBLE_EQ(*least_us(allreduce, 4, 1 << 16, live, limits, not_known), 28);
+    EXPECT_LT(*least_us(allgather, 4, 1 << 16, reused, limits, not_known), 20);
+}
+
+TEST(LeastTime, OfSharedVectorsIsThatOfTheSums) {
+    MachineLimits limits = machine();
+    limits.sums = {{1 << 23, 10, 15, 0}, {1 << 24, 20, 30, 0}};
+    EXPECT_DOUBLE_EQ(*least_us(allreduce, 2, 1 << 24, reused, limits, 50), 20);
+    EXPECT_DOUBLE_EQ(*least_us(allreduce, 2, 1 << 24, live, limits, 50), 30);
+}
+
+TEST(LeastTime, OfLiveCallsHasOneMoreSwitchIfAllWaitForAll) {
+    EXPECT_NEAR(*least_us(barrier, 4, 0, live, machine(1500), not_known), 3, 0.01);
+    EXPECT_NEAR(*least_us(barrier, 8, 0, live, machine(1500), not_known), 6, 0.01);
+    EXPECT_NEAR(*least_us(broadcast, 4, 8, live, machine(1500), not_known), 1.5, 0.01);
 }
 
 TEST(LeastTime, IsUnknownIfNothingSaysWhatASmallCallTakes) {
-    EXPECT_FALSE(least_us(allreduce, 2, 8, {}, not_known));
-    EXPECT_FALSE(least_us(allreduce, 2, 1 << 24, machine(), not_known));
-    EXPECT_FALSE(least_us(barrier, 2, 0, machine(), not_known));
+    EXPECT_FALSE(least_us(allreduce, 2, 8, reused, {}, not_known));
+    EXPECT_FALSE(least_us(allreduce, 2, 1 << 24, reused, machine(), not_known));
+    EXPECT_FALSE(least_us(barrier, 2, 0, reused, machine(), not_known));
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ RunInfo described() {
             .limits = {.processors = 2,
                        .copies = {{16384, 200.5, "memcpy"}},
                        .context_switch_ns = 1500,
-                       .sums = {{1 << 20, 321.5, 65536}}}};
+                       .sums = {{1 << 20, 321.5, 432.5, 65536}}}};
 }
 
 TEST(RunInfo, ReadsWhatItWrites) {
@@ -44,7 +44,7 @@ TEST(RunInfo, TheHeadSaysWhatFiguresDependOn) {
           "Open MPI 4.1.4 at "
           "MPI_THREAD_SINGLE",
           "flags in shared memory", "more ranks than processors", "a session of its own",
-          "200.5 (16K, memcpy)", "1.50 us", "321.50 (1M)"})
+          "200.5 (16K, memcpy)", "1.50 us", "321.50 (1M)", "just written, in 432.50 (1M)"})
         EXPECT_THAT(head, HasSubstr(word));
     EXPECT_THAT(to_text(RunInfo{.ranks = 1, .nodes = 1}), Not(HasSubstr("MPI_THREAD")));
 }

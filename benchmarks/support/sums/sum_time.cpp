@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "benchmarks/support/machine/sum_time.hpp"
+#include "benchmarks/support/sums/sum_time.hpp"
 
 #include <sched.h>
 #include <unistd.h>
@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -17,8 +17,10 @@
 #include "benchmarks/support/machine/copy_ways.hpp"
 #include "benchmarks/support/machine/processors.hpp"
 #include "benchmarks/support/machine/timed_sizes.hpp"
+#include "benchmarks/support/machine/touched_memory.hpp"
 #include "benchmarks/support/statistics.hpp"
 #include "benchmarks/support/stopwatch.hpp"
+#include "benchmarks/support/sums/in_place_sums.hpp"
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__)
 #define SINEW_BENCH_VECTORS __attribute__((target_clones("avx512f", "avx2", "default")))
@@ -53,25 +55,14 @@ void add_onto(float* __restrict sums, float const* __restrict b, std::size_t cou
     for (std::size_t i = 0; i < count; ++i) sums[i] += b[i];
 }
 
-struct Free {
-    void operator()(std::byte* memory) const { std::free(memory); }
-};
-using Memory = std::unique_ptr<std::byte, Free>;
-
-Memory allocate(std::size_t bytes) {
-    Memory memory(static_cast<std::byte*>(std::aligned_alloc(4096, bytes)));
-    if (memory) std::memset(memory.get(), 0, bytes);
-    return memory;
-}
-
 float* floats(std::byte* memory, std::size_t offset) {
     return reinterpret_cast<float*>(memory + offset);
 }
 
 /// What one thread has, and how far it is.
 struct Adder {
-    std::vector<Memory> in, out;  ///< of its ranks
-    Memory sums;                  ///< `depth` pieces, for the others
+    std::vector<TouchedMemory> in, out;  ///< of its ranks
+    TouchedMemory sums;                  ///< `depth` pieces, for the others
     alignas(64) std::atomic<std::uint64_t> added{0};
     alignas(64) std::atomic<std::uint64_t> copied{0};
 };
@@ -85,11 +76,11 @@ public:
         std::size_t const threads = processors.size(), all = ranks_;
         for (std::size_t t = 0; t < threads; ++t) {
             auto adder = std::make_unique<Adder>();
-            adder->sums = allocate(depth * largest_piece);
+            adder->sums = touched_memory(depth * largest_piece);
             complete_ = complete_ && adder->sums;
             for (std::size_t r = t * all / threads; r < (t + 1) * all / threads; ++r)
                 for (auto* const list : {&adder->in, &adder->out}) {
-                    list->push_back(allocate(largest));
+                    list->push_back(touched_memory(largest));
                     complete_ = complete_ && list->back();
                 }
             adders_.push_back(std::move(adder));
@@ -162,7 +153,7 @@ private:
             before = floats(other.sums.get(), number % depth * largest_piece);
         }
         std::size_t const count = bytes / sizeof(float);
-        for (Memory const& in : own.in) {
+        for (TouchedMemory const& in : own.in) {
             float const* const values = floats(in.get(), offset);
             if (before == nullptr) {
                 before = values;
@@ -182,7 +173,7 @@ private:
         Adder& own = *adders_[thread];
         Adder& last = *adders_.back();
         await(last.added, number + 1);
-        for (Memory const& out : own.out)
+        for (TouchedMemory const& out : own.out)
             results.copy(out.get() + offset, last.sums.get() + number % depth * largest_piece,
                          bytes);
         own.copied.store(number + 1, std::memory_order_release);
@@ -200,15 +191,20 @@ private:
     std::uint64_t pieces_ = 0;
 };
 
-std::vector<SumTime> measure_here(std::vector<int> const& processors, int ranks,
-                                  std::size_t most_bytes) {
+/// The longest vectors whose memory the machine can spare, of those that are timed; 0: none.
+std::size_t longest(int ranks, std::size_t most_bytes) {
     double const free = static_cast<double>(::sysconf(_SC_AVPHYS_PAGES)) *
                         static_cast<double>(::sysconf(_SC_PAGESIZE));
     double const affordable = std::min(free / 4, static_cast<double>(most_memory)) / (2.0 * ranks);
     std::size_t largest = 0;
     for (std::size_t const bytes : sizes)
         if (bytes <= most_bytes && static_cast<double>(bytes) <= affordable) largest = bytes;
-    if (largest == 0) return {};
+    return largest;
+}
+
+/// Sums of vectors that each thread has for itself. Empty if they cannot be timed.
+std::vector<SumTime> measure_private(std::vector<int> const& processors, int ranks,
+                                     std::size_t largest) {
     Adders adders(processors, ranks, largest);
     if (!adders.complete()) return {};
     std::vector<SumTime> times;
@@ -226,54 +222,87 @@ std::vector<SumTime> measure_here(std::vector<int> const& processors, int ranks,
                     best.piece = piece;
                 }
             }
+        best.live_us = best.us;
         times.push_back(best);
     }
     return times;
 }
 
-/// Processors of the calling process; fewer than `wanted` if it may not use so many.
-std::vector<int> own_processors(int wanted) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
+/// Sums of vectors that all threads share.
+std::vector<SumTime> measure_shared(std::vector<int> const& processors, int ranks,
+                                    std::size_t largest) {
+    InPlaceSums const sums(processors, ranks, largest);
+    if (!sums.complete()) return {};
+    std::vector<SumTime> times;
+    for (std::size_t const bytes : sizes) {
+        if (bytes > largest) break;
+        SumTime const time{.bytes = bytes,
+                           .us = sums.median_us(bytes, false),
+                           .live_us = sums.median_us(bytes, true)};
+        if (time.us == 0 || time.live_us == 0) return {};
+        times.push_back(time);
+    }
+    return times;
+}
+
+/// Processors that some rank may use; fewer than `wanted` if there are not so many. Collective. (A launcher may have bound each rank to
+/// one of its own, which does not keep a thread of another rank from it.)
+std::vector<int> processors_of_all(Communicator& comm, int wanted) {
+    cpu_set_t own;
+    CPU_ZERO(&own);
+    if (::sched_getaffinity(0, sizeof own, &own) != 0) CPU_ZERO(&own);
+    std::vector<cpu_set_t> sets(static_cast<std::size_t>(comm.size()));
+    comm.allgather(ConstBuffer(&own, sizeof own, DataType::Kind::u8),
+                   Buffer(sets.data(), sets.size() * sizeof own, DataType::Kind::u8));
     std::vector<int> all;
-    if (::sched_getaffinity(0, sizeof set, &set) != 0) return all;
     for (int i = 0; i < CPU_SETSIZE; ++i)
-        if (CPU_ISSET(i, &set)) all.push_back(i);
+        if (std::ranges::any_of(sets, [i](cpu_set_t const& set) { return CPU_ISSET(i, &set); }))
+            all.push_back(i);
     all = cores_first(all);
     if (all.size() > static_cast<std::size_t>(wanted)) all.resize(static_cast<std::size_t>(wanted));
     return all;
 }
 
+/// A barrier in which ranks sleep, so that those that come early leave their processors to the threads of another one.
+void meet_asleep(Communicator& comm) {
+    Request met = comm.ibarrier();
+    while (!met.test()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
 }  // namespace
 
-std::vector<SumTime> measure_sum_times(Communicator& comm, int processors,
-                                       std::function<void()> const& sync, std::size_t most_bytes) {
-    if (processors < 2 || comm.size() <= processors) return {};
+std::vector<SumTime> measure_sum_times(Communicator& comm, int processors, VectorMemory memory,
+                                       std::size_t most_bytes) {
+    bool const shared = memory == VectorMemory::shared;
+    if (processors < 2 || (!shared && comm.size() <= processors)) return {};
+    auto const usable = processors_of_all(comm, processors);
     std::vector<SumTime> times;
-    sync();
     if (comm.rank() == 0) {
-        auto const own = own_processors(processors);
-        if (own.size() == static_cast<std::size_t>(processors))
-            times = measure_here(own, comm.size(), most_bytes);
+        std::size_t const largest = longest(comm.size(), most_bytes);
+        if (usable.size() == static_cast<std::size_t>(processors) && largest > 0)
+            times = (shared ? measure_shared : measure_private)(usable, comm.size(), largest);
     }
-    sync();
+    meet_asleep(comm);
     times.resize(comm.allreduce_value(times.size(), max));
     std::vector<std::uint64_t> sizes_and_pieces;
     std::vector<double> us;
     for (SumTime const& time : times) {
         sizes_and_pieces.insert(sizes_and_pieces.end(), {time.bytes, time.piece});
-        us.push_back(time.us);
+        us.insert(us.end(), {time.us, time.live_us});
     }
     comm.broadcast(sizes_and_pieces);
     comm.broadcast(us);
     for (std::size_t i = 0; i < times.size(); ++i)
-        times[i] = {
-            .bytes = sizes_and_pieces[2 * i], .us = us[i], .piece = sizes_and_pieces[2 * i + 1]};
+        times[i] = {.bytes = sizes_and_pieces[2 * i],
+                    .us = us[2 * i],
+                    .live_us = us[2 * i + 1],
+                    .piece = sizes_and_pieces[2 * i + 1]};
     return times;
 }
 
-double sum_us(std::vector<SumTime> const& times, double bytes) {
-    return interpolated_us(times, bytes, [](SumTime const& time) { return time.us; });
+double sum_us(std::vector<SumTime> const& times, double bytes, bool live) {
+    return interpolated_us(times, bytes,
+                           [live](SumTime const& time) { return live ? time.live_us : time.us; });
 }
 
 }  // namespace sinew::bench
