@@ -11,6 +11,7 @@ set(arrows
     "src/base/waiting: src/base"
     "src/base:"
     "src/transport: src/base"
+    "src/node_memory/arena: src/base src/node_memory/."
     "src/node_memory: src/base"
     "collectives/kernels: src/base collectives/."
     "collectives/node: src/base src/node_memory collectives/. collectives/kernels collectives/schedule"

@@ -13,7 +13,7 @@
 #include <sinew/error.hpp>
 
 #include "collectives/node/node_call.hpp"
-#include "src/node_memory/private_memory.hpp"
+#include "src/node_memory/arena/private_memory.hpp"
 
 namespace sinew::collectives::node {
 

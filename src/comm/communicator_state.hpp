@@ -23,7 +23,7 @@
 #include "src/comm/progress/failure_detector.hpp"
 #include "src/comm/progress/progress_policy.hpp"
 #include "src/comm/tune_mode.hpp"
-#include "src/node_memory/arena.hpp"
+#include "src/node_memory/arena/arena.hpp"
 
 namespace sinew::detail {
 

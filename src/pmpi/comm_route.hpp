@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "src/node_memory/arena.hpp"
+#include "src/node_memory/arena/arena.hpp"
 #include "src/node_memory/room.hpp"
 #include "src/pmpi/mpi_job.hpp"
 

@@ -18,7 +18,7 @@
 #include "src/base/system/processor_groups.hpp"
 #include "src/base/text.hpp"
 #include "src/comm/processors.hpp"
-#include "src/node_memory/share_arena.hpp"
+#include "src/node_memory/arena/share_arena.hpp"
 #include "src/pmpi/inside.hpp"
 #include "src/pmpi/real.hpp"
 #include "src/pmpi/repeated_calls.hpp"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "src/comm/node_domains.hpp"
-#include "src/node_memory/arena.hpp"
+#include "src/node_memory/arena/arena.hpp"
 #include "src/pmpi/mpi_abi.hpp"
 #include "src/pmpi/statistics.hpp"
 #include "src/transport/process_watch.hpp"

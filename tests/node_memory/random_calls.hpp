@@ -14,7 +14,7 @@
 
 #include "collectives/node/node_call.hpp"
 #include "src/base/text.hpp"
-#include "src/node_memory/arena.hpp"
+#include "src/node_memory/arena/arena.hpp"
 
 namespace sinew::node_memory {
 

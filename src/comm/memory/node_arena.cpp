@@ -9,7 +9,7 @@
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"
 #include "src/comm/share.hpp"
-#include "src/node_memory/share_arena.hpp"
+#include "src/node_memory/arena/share_arena.hpp"
 
 namespace sinew::detail {
 

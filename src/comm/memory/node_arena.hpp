@@ -6,7 +6,7 @@
 #include <sinew/comm/topology.hpp>
 
 #include "collectives/channel.hpp"
-#include "src/node_memory/arena.hpp"
+#include "src/node_memory/arena/arena.hpp"
 
 namespace sinew::detail {
 

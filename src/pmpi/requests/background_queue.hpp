@@ -9,7 +9,7 @@
 #include <memory>
 #include <mutex>
 
-#include "src/node_memory/arena.hpp"
+#include "src/node_memory/arena/arena.hpp"
 #include "src/pmpi/mpi_waiter.hpp"
 #include "src/pmpi/requests/background_collective.hpp"
 #include "src/pmpi/requests/call_queue.hpp"

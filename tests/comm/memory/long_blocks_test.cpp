@@ -9,7 +9,7 @@
 #include <exception>
 #include <vector>
 
-#include "src/node_memory/private_memory.hpp"
+#include "src/node_memory/arena/private_memory.hpp"
 #include "tests/comm/ranks.hpp"
 
 namespace sinew::tests {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/node_memory/arena.hpp"
+#include "src/node_memory/arena/arena.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/node_memory/other_process.hpp"
+#include "tests/node_memory/arena/other_process.hpp"
 #include "tests/node_memory/patient_waiter.hpp"
 
 namespace sinew::node_memory {

@@ -16,7 +16,7 @@
 
 #include "src/base/hex.hpp"
 #include "src/base/text.hpp"
-#include "src/node_memory/mapping.hpp"
+#include "src/node_memory/arena/mapping.hpp"
 #include "tests/support/child.hpp"
 
 /// Memory that one process makes and another opens. The other one is forked before the memory is

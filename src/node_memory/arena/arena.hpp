@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "src/node_memory/extents.hpp"
-#include "src/node_memory/mapping.hpp"
+#include "src/node_memory/arena/extents.hpp"
+#include "src/node_memory/arena/mapping.hpp"
 #include "src/node_memory/room.hpp"
 
 namespace sinew::node_memory {

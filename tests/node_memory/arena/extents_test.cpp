@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/node_memory/extents.hpp"
+#include "src/node_memory/arena/extents.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "src/node_memory/arena.hpp"
+#include "src/node_memory/arena/arena.hpp"
 
 namespace sinew::node_memory {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/node_memory/mapping.hpp"
+#include "src/node_memory/arena/mapping.hpp"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@
 
 #include <sinew/error.hpp>
 
-#include "tests/node_memory/other_process.hpp"
+#include "tests/node_memory/arena/other_process.hpp"
 
 namespace sinew::node_memory {
 namespace {

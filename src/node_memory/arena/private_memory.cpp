@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/node_memory/private_memory.hpp"
+#include "src/node_memory/arena/private_memory.hpp"
 
 #include <sys/uio.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/node_memory/arena.hpp"
+#include "src/node_memory/arena/arena.hpp"
 
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -12,7 +12,7 @@
 #include <system_error>
 
 #include "src/base/env.hpp"
-#include "src/node_memory/private_memory.hpp"
+#include "src/node_memory/arena/private_memory.hpp"
 
 namespace sinew::node_memory {
 

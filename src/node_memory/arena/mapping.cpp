@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/node_memory/mapping.hpp"
+#include "src/node_memory/arena/mapping.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
