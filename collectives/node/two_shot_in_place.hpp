@@ -112,10 +112,8 @@ private:
         constexpr std::size_t line = 64;
         for (; begin < end; begin += line) {
 #if defined(__x86_64__)
-            asm volatile(
-                "prefetchw %0"
-                :
-                : "m"(at[begin]));  // what the built-in does only by a flag of the compiler
+            // What the built-in does only by a flag of the compiler.
+            asm volatile("prefetchw %0" : : "m"(at[begin]));
 #else
             __builtin_prefetch(at + begin, 1);
 #endif
