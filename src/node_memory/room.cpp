@@ -188,6 +188,16 @@ void Room::await_lines_of_crowd(Waiter& waiter) {
         looks_again, waiter);
 }
 
+/// A rank that waits for a single other one gives way after the first look: either that one needs this processor, or another rank of this processor
+/// can begin its call meanwhile.
+void Room::await_call_in_crowd(Waiter& waiter, std::atomic<std::uint64_t> const& call) {
+    auto const has_come = [&] { return is_of(operation_, call); };
+    for (int yields = waiter.yields(); yields > 0 && !has_come(); --yields) {
+        if (auto const yield = yield_between_polls()) sequence_.yielded(*yield);
+        else bell().sleep(has_come, longest_nap);
+    }
+}
+
 void Room::await_stage_in_crowd(Waiter& waiter, int rank, Stage stage, std::size_t rounds) {
     give_way_until([&] { return reached(rank, stage, rounds); },
                    [&](int other) { return !reached(other, stage, rounds); },

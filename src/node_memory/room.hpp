@@ -455,6 +455,8 @@ private:
         line->call.store(call_mark() | (behind ? behind_bit : 0u), std::memory_order_release);
     }
     void await_call(Waiter& waiter, int rank, std::atomic<std::uint64_t> const& call) {
+        if (waiter.yields() > 0) [[unlikely]]
+            await_call_in_crowd(waiter, call);
         Search search;
         await(waiter, bell(), rank, [&, wanted = call_mark()] {
             if (is_here(waiter, rank, call, wanted)) return true;
@@ -506,6 +508,7 @@ private:
         return (call.load(std::memory_order_acquire) ^ mark) >> signature_bits == 0;
     }
     void await_lines_of_crowd(Waiter& waiter);
+    void await_call_in_crowd(Waiter& waiter, std::atomic<std::uint64_t> const& call);
     void await_stage_in_crowd(Waiter& waiter, int rank, Stage stage, std::size_t rounds);
     int note_processor();
     bool is_beside(int rank) const;
