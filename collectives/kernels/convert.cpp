@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a reduction needs besides its kernel: 16-bit floats to f32 and back, and the division that turns a
 // sum into an average, or a multiplication.
+#include <cmath>
 #include <sinew/error.hpp>
 
 #include "collectives/kernels/dispatch.hpp"
@@ -73,6 +74,37 @@ struct Complete {
     }
 };
 
+/// How often a completion halves a number, if that is all that it does; else 0.
+inline int halvings_of(Completion const& completion) {
+    int exponent = 0;
+    bool const halves = completion.kind == Completion::Kind::multiply &&
+                        std::frexp(completion.number, &exponent) == 0.5 && exponent < 1;
+    constexpr int most = 64;
+    return halves && 1 - exponent <= most ? 1 - exponent : 0;
+}
+
+/// Halves bf16 numbers in their exponents, without conversion; a vector with a result that is not a normal number or zero is completed as others.
+struct HalveBF16 {
+    Byte* data;
+    Completion const& completion;
+    int halvings;  ///< at least 1
+    template <class D>
+    HWY_INLINE void operator()(D d, std::size_t i) const {
+        Byte* const p = data + i * BF16Pairs::bytes;
+        auto const v = load_lanes(d, p);
+        auto const magnitude = hn::Add(v, v);  // the exponent is the upper byte
+        auto const least = static_cast<std::uint16_t>((halvings + 1) << 8);
+        auto const infinity = std::uint16_t{0xff00};
+        auto const zero = hn::Eq(magnitude, hn::Zero(d));
+        auto const normal = hn::Lt(hn::Sub(magnitude, hn::Set(d, least)),
+                                   hn::Set(d, static_cast<std::uint16_t>(infinity - least)));
+        if (!hn::AllTrue(d, hn::Or(zero, normal))) [[unlikely]]
+            return Complete<BF16Pairs>{data, completion}(d, i);
+        auto const lower = hn::Set(d, static_cast<std::uint16_t>(halvings << 7));
+        store_lanes(d, hn::IfThenElse(zero, v, hn::Sub(v, lower)), p);
+    }
+};
+
 void widen_to_f32(float* out, void const* in, std::size_t count, DataType::Kind from) {
     auto* const to = reinterpret_cast<Byte*>(out);
     auto const* const data = static_cast<Byte const*>(in);
@@ -90,6 +122,8 @@ void narrow_from_f32(void* out, float const* in, std::size_t count, DataType::Ki
 void complete(void* out, std::size_t count, DataType::Kind type, Completion const& completion) {
     using Kind = DataType::Kind;
     auto* const data = static_cast<Byte*>(out);
+    if (int const halvings = halvings_of(completion); type == Kind::bf16 && halvings > 0)
+        return for_each_vector<std::uint16_t>(count, HalveBF16{data, completion, halvings});
     // clang-format off
     switch (type) {
         case Kind::f16: return for_each_vector<float>(count, Complete<F16>{data, completion});
