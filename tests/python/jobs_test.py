@@ -165,6 +165,7 @@ class Jobs(unittest.TestCase):
                     except sinew.Error as error:
                         assert "lost" in str(error)
                         print("lost", flush=True)
+                    time.sleep(30)  # the launcher ends it when rank 1 has ended with what it was told
                 else:
                     while not comm.irecv(np.ones(1), 0).wait_for(1):  # rank 0 never sends
                         pass
