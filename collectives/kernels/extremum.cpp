@@ -63,7 +63,7 @@ struct OfFloats {
 /// represent. `infinity` is that of the format. NaN becomes the integer at the winning end.
 template <bool greatest, std::uint16_t infinity>
 struct OfHalves {
-    static constexpr bool takes_long = true;
+    static constexpr bool takes_long = true;  // see sweep
     static constexpr std::int16_t nan_key = greatest ? 32767 : -32768;
 
     // Reverses the order of negative numbers; it is its own inverse.

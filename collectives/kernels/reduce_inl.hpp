@@ -57,7 +57,7 @@ struct Copies {
     }
 };
 
-/// Fetches the first KiBs of an input.
+/// Fetches the first 4 KiB of an input.
 HWY_INLINE void fetch(void const* input, std::size_t bytes) {
     constexpr std::size_t most = 4096, line = 64;
     for (std::size_t offset = 0; offset < (bytes < most ? bytes : most); offset += line)

@@ -237,6 +237,21 @@ void check_scale_of_all_halves() {
     }
 }
 
+/// Factors that halve bf16 numbers in their exponents, the last of them, and neighbours that do not.
+TEST_P(Kernels, MultiplyEveryBf16) {
+    std::vector<bfloat16> values(0x10000), expected(values.size());
+    for (double const factor :
+         {0.5, 0.25, std::ldexp(1.0, -64), std::ldexp(1.0, -65), 2.0, -0.5, 0.75}) {
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            values[i] = std::bit_cast<bfloat16>(static_cast<std::uint16_t>(i));
+            expected[i] = bfloat16(float(values[i]) * static_cast<float>(factor));
+        }
+        Buffer data(bytes_of(values), 1);
+        Completion::multiply_by(factor).apply(data.data(), values.size(), DataType::Kind::bf16);
+        ASSERT_EQ(difference(data.content(), expected, true), values.size()) << factor;
+    }
+}
+
 TEST_P(Kernels, DivideByTheRanks) {
     check_scale_of_all_halves<float16>();
     check_scale_of_all_halves<bfloat16>();
